@@ -1,0 +1,1 @@
+"""supernode: racked metal to a verified GPU cluster."""

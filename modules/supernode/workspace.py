@@ -1,0 +1,96 @@
+"""Folders and documents on the operator's disk: the only place that decides where something lies.
+
+    <root>/inventories/<env>/{environment,allocation,machines}.yml     the documents
+    <root>/.supernode/<env>/                                           what is this machine's own: keys, state, images (mode 0700)
+    <root>/runs/<env>/<run id>/                                        what a run leaves behind
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from supernode import packaged
+from supernode.errors import CouldNotRun
+
+DOCUMENTS = ("environment", "allocation", "machines")
+
+
+def root() -> Path:
+    """Return the project folder: SUPERNODE_ROOT, else the nearest parent of the working folder with inventories/, else the working folder."""
+    named = os.environ.get("SUPERNODE_ROOT")
+    if named:
+        return Path(named).resolve()
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / "inventories").is_dir()), here)
+
+
+@dataclass(frozen=True)
+class EnvironmentFolder:
+    """One environment on disk.
+
+    Attributes:
+        name: the folder's name, which is also the Pulumi stack's.
+        folder: the folder that holds environment.yml.
+        root: the project folder, under which state and runs are kept.
+    """
+
+    name: str
+    folder: Path
+    root: Path
+
+    @property
+    def state(self) -> Path:
+        """The folder for keys, engine state and images; made with mode 0700."""
+        folder = self.root / ".supernode" / self.name
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return folder
+
+    @property
+    def runs(self) -> Path:
+        """The folder that holds one folder for each run."""
+        return self.root / "runs" / self.name
+
+    def document(self, name: str) -> Path:
+        """Return the path of `environment`, `allocation` or `machines`."""
+        return self.folder / f"{name}.yml"
+
+    def texts(self) -> Mapping[str, str]:
+        """Read the documents that exist, by name."""
+        paths = {name: self.document(name) for name in DOCUMENTS}
+        return {name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.is_file()}
+
+    def write(self, name: str, text: str) -> None:
+        """Replace a document whole: a reader or a kill sees the old text or the new, never half of one."""
+        write_atomically(self.document(name), text)
+
+
+def find(environment: str) -> EnvironmentFolder:
+    """Find an environment by name (under inventories/ or inventories/examples/) or by path.
+
+    Raises:
+        CouldNotRun: no folder of that name holds an environment.yml; the hint lists those that do.
+    """
+    base = root()
+    places = [base / "inventories" / environment, base / "inventories" / "examples" / environment, Path(environment)]
+    places.append(packaged.root() / "inventories" / "examples" / environment)
+    for place in places:
+        if (place / "environment.yml").is_file():
+            return EnvironmentFolder(place.resolve().name, place.resolve(), base)
+    known = sorted(p.parent.name for p in (base / "inventories").glob("**/environment.yml"))
+    raise CouldNotRun(environment, "no such environment", f"known here: {', '.join(known) or 'none'}; a path works too")
+
+
+def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
+    """Write a file by way of a temporary one beside it, synced before it takes the name."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        stream.write(text)
+        stream.flush()
+        os.fsync(stream.fileno())
+    Path(name).chmod(mode)
+    Path(name).replace(path)
