@@ -1,0 +1,1 @@
+"""Argument parsing, printing and exit codes; nothing else in the package prints."""
