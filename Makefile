@@ -1,0 +1,63 @@
+# The two commands of the README are `make lab` and `make test`. Every target can be run again.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+PYTEST := $(BIN)/pytest -p no:cacheprovider
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+STAGE := tools/stage
+
+.PHONY: help setup engine lab lab-stop check test test-all unit stacks wheel lab-test qemu bench docs clean
+
+help:  ## say what the targets are
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+setup:  ## install what supernode needs (Debian packages, uv, the locked environment)
+	@tools/setup
+
+engine: setup  ## find, fetch or build the Pulumi engine
+	@$(BIN)/supernode engine
+
+lab: engine  ## bring up the lab environment end to end; prints where the report is
+	@$(SUDO) $(BIN)/supernode lab up lab
+
+lab-stop:  ## stop the lab; leaves nothing behind
+	@$(SUDO) $(BIN)/supernode lab stop lab
+
+check: setup  ## ruff, mypy, import rules, ansible-lint
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/ansible-lint --offline
+
+unit: setup  ## unit, golden, error, role and rule tests: no root, no network
+	@$(PYTEST) -q
+
+stacks: engine  ## the Pulumi program with the real engine
+	@$(PYTEST) -q -m engine
+
+wheel: setup  ## the wheel in an empty folder: check, design, plan
+	@tools/wheel-test
+
+lab-test: engine  ## end to end in the lab, with faults; needs root
+	@$(SUDO) $(PYTEST) -q -m lab
+
+qemu: setup  ## the deploy ISO in a virtual machine with UEFI, from an empty disk to a login
+	@$(SUDO) $(PYTEST) -q -m qemu
+
+bench: engine  ## ratios against named peers
+	@$(SUDO) $(BIN)/python -m pytest -q -s tests/bench -m ''
+
+test:  ## check + every test; prints the minutes of each stage
+	@$(STAGE) --reset
+	@$(STAGE) set-up $(MAKE) --no-print-directory engine
+	@$(STAGE) static $(MAKE) --no-print-directory check
+	@$(STAGE) unit $(MAKE) --no-print-directory unit
+	@$(STAGE) wheel $(MAKE) --no-print-directory wheel
+	@$(STAGE) stacks $(MAKE) --no-print-directory stacks
+	@$(STAGE) lab $(MAKE) --no-print-directory lab-test
+	@$(STAGE) qemu $(MAKE) --no-print-directory qemu
+	@$(STAGE) --summary
+
+clean:  ## remove what was built here (the lab's state stays until lab-stop)
+	@rm -rf .venv .venv-uv dist .mypy_cache .ruff_cache .pytest_cache
