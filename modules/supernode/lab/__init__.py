@@ -1,0 +1,1 @@
+"""The simulated datacentre: hardware is simulated, software never is."""
