@@ -1,0 +1,1 @@
+"""The async clients everyone shares: Redfish, SSH, and secrets by reference."""

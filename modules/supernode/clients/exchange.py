@@ -1,0 +1,61 @@
+"""What was said between a client and a device, kept for evidence, never with a secret in it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_SECRET_KEY = re.compile(r"pass(word|phrase|wd)?|token|secret|credential|private|session|key$", re.IGNORECASE)
+LONGEST = 300
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One request and its answer; status 0 when no answer came."""
+
+    method: str
+    path: str
+    status: int
+    seconds: float
+    note: str
+
+    def line(self) -> str:
+        """Write it on one line."""
+        answer = f"{self.status}" if self.status else "no answer"
+        return f"{self.method} {self.path} -> {answer} in {self.seconds:.2f} s" + (f" {self.note}" if self.note else "")
+
+
+def scrub(text: str, *secrets: str) -> str:
+    """Blank every known secret in a text."""
+    for secret in secrets:
+        if len(secret) >= 3:
+            text = text.replace(secret, "***")
+    return text
+
+
+def masked(value: Any) -> Any:
+    """Copy a JSON value with what stands under a telling key blanked."""
+    if isinstance(value, Mapping):
+        return {key: _mask(str(key), item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [masked(v) for v in value]
+    return value
+
+
+def _mask(key: str, item: Any) -> Any:
+    return "***" if _SECRET_KEY.search(key) and isinstance(item, str) and item else masked(item)
+
+
+def summary(sent: Any, answered: Any, raw: str, secrets: Iterable[str]) -> str:
+    """Return what is worth keeping of an exchange: the body sent, and the error answered."""
+    parts = []
+    if sent:
+        parts.append(f"sent {json.dumps(masked(sent))}")
+    if isinstance(answered, Mapping) and "error" in answered:
+        parts.append(f"answered {json.dumps(masked(answered['error']))}")
+    elif raw and not answered:
+        parts.append(f"answered {raw.strip()[:80]!r}")
+    return scrub(" ".join(parts), *secrets)[:LONGEST]

@@ -1,0 +1,325 @@
+"""A Redfish client: one session on each BMC, patience with busy ones, and a log of what was said that holds no secret.
+
+After DSP0266 (Redfish Specification, https://www.dmtf.org/standards/redfish): sessions with X-Auth-Token, If-Match on
+changes, 503 with Retry-After. BMCs allow few sessions (8 on some) and keep one that is not deleted for half an hour:
+`close` deletes it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import ssl
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+
+from supernode.clients.exchange import Exchange, scrub, summary
+from supernode.errors import CouldNotRun
+
+Json = Mapping[str, Any]
+ROOT = "/redfish/v1/"
+SESSIONS = "/redfish/v1/SessionService/Sessions"
+BUSY = {429, 502, 503, 504}
+LOGIN_LIMIT_S = 15.0
+
+
+class RedfishError(CouldNotRun):
+    """The BMC answered with an error.
+
+    Attributes:
+        status: HTTP status.
+        message_ids, messages: `@Message.ExtendedInfo` of the answer, without secrets.
+    """
+
+    def __init__(self, where: str, what: str, status: int, document: Any = None) -> None:
+        super().__init__(where, what)
+        self.status = status
+        self.message_ids, self.messages = extended(document)
+
+
+class Unreachable(CouldNotRun):
+    """The BMC gave no answer within the time allowed, however often asked."""
+
+
+class Untrusted(CouldNotRun):
+    """The BMC's certificate does not verify against the site's CA."""
+
+
+class Ambiguous(CouldNotRun):
+    """An action was sent and no answer came: it may or may not have happened. Read back before repeating it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer; `body` is {} when there was none."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Json
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long to try.
+
+    Attributes:
+        answer_s: for one answer.
+        tries: how often a request is sent at most.
+        first_s, longest_s: the first wait between two tries, which doubles, and its ceiling, also for Retry-After.
+    """
+
+    answer_s: float = 30.0
+    tries: int = 6
+    first_s: float = 0.5
+    longest_s: float = 15.0
+
+    def waits(self, attempt: int, retry_after: str | None) -> float:
+        """Return the seconds to wait after a failed attempt (from 0).
+
+        Spread, so that requests that failed together do not come again together.
+        """
+        if retry_after and retry_after.strip().isdigit():
+            return min(float(retry_after), self.longest_s)
+        return float(min(self.first_s * 2**attempt, self.longest_s)) * random.uniform(0.7, 1.0)  # noqa: S311 - no secret hangs on it
+
+
+@dataclass
+class Redfish:
+    """One BMC. Use `connect`; every path is absolute (`/redfish/v1/…`)."""
+
+    address: str
+    username: str
+    _password: str = field(repr=False)
+    _http: aiohttp.ClientSession = field(repr=False)
+    patience: Patience = field(default_factory=Patience)
+    exchanges: deque[Exchange] = field(default_factory=lambda: deque(maxlen=32))
+    _token: str = field(default="", repr=False)
+    _session_path: str = ""
+    _etags: dict[str, str] = field(default_factory=dict, repr=False)
+    _gate: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+
+    async def get(self, path: str) -> Json:
+        """Fetch a resource.
+
+        Raises:
+            RedfishError: an error status; `status` tells which.
+            Unreachable, Untrusted: no answer; a certificate that does not verify.
+        """
+        return (await self._ask("GET", path, None)).body
+
+    async def find(self, path: str) -> Json | None:
+        """Fetch a resource that may be absent: None on 404."""
+        try:
+            return await self.get(path)
+        except RedfishError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    async def members(self, path: str) -> list[Json]:
+        """Fetch a collection with every member, in order, following `Members@odata.nextLink`."""
+        found: list[Json] = []
+        page: str | None = path
+        for _ in range(64):
+            if page is None:
+                break
+            document = await self.get(page)
+            for entry in document.get("Members", ()):
+                bare = set(entry) <= {"@odata.id"}
+                found.append(await self.get(entry["@odata.id"]) if bare else entry)
+            page = document.get("Members@odata.nextLink")
+        return found
+
+    async def patch(self, path: str, body: Json) -> Answer:
+        """Change a resource; sends If-Match when the last `get` of the path brought an ETag."""
+        headers = {"If-Match": self._etags[path]} if self._etags.get(path) else {}
+        try:
+            return await self._ask("PATCH", path, body, headers)
+        except RedfishError as error:
+            if error.status != 412:
+                raise
+        # Some BMCs hand out weak ETags that they then refuse, others have changed underneath: ask anew, once.
+        await self.get(path)
+        fresh = self._etags.get(path, "").removeprefix("W/")
+        return await self._ask("PATCH", path, body, {"If-Match": fresh} if fresh else {})
+
+    async def post(self, path: str, body: Json) -> Answer:
+        """Start an action or create a member. Never repeated when it may have happened.
+
+        Raises:
+            Ambiguous: sent, but no answer came.
+        """
+        return await self._ask("POST", path, body)
+
+    async def delete(self, path: str) -> None:
+        """Delete a resource; one that is gone already counts as deleted."""
+        try:
+            await self._ask("DELETE", path, None)
+        except RedfishError as error:
+            if error.status != 404:
+                raise
+
+    async def close(self) -> None:
+        """End the session on the BMC, trying once and briefly, and the connection."""
+        try:
+            if self._session_path:
+                async with asyncio.timeout(5):
+                    await self._send("DELETE", self._session_path, None, {})
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            pass  # the BMC lets it lapse by itself
+        finally:
+            self._session_path = self._token = ""
+            await self._http.close()
+
+    async def _ask(self, method: str, path: str, body: Json | None, headers: Mapping[str, str] | None = None) -> Answer:
+        await self._log_in()
+        answer = await self._patiently(method, path, body, headers or {})
+        if answer.status == 401 and path != ROOT:
+            await self._log_in(again=True)
+            answer = await self._patiently(method, path, body, headers or {})
+        self._refuse_errors(method, path, answer)
+        if method == "GET" and (etag := answer.headers.get("ETag")):
+            self._etags[path] = etag
+        elif method != "GET":
+            self._etags.pop(path, None)
+        return answer
+
+    def _refuse_errors(self, method: str, path: str, answer: Answer) -> None:
+        if answer.status >= 400:
+            detail = "; ".join(extended(answer.body)[1])
+            what = f"{method} {path} answers {answer.status}" + (f": {detail}" if detail else "")
+            raise RedfishError(self.address, scrub(what, self._password), answer.status, answer.body)
+
+    async def _log_in(self, *, again: bool = False) -> None:
+        async with self._gate:
+            if self._token and not again:
+                return
+            self._token = ""
+            body = {"UserName": self.username, "Password": self._password}
+            answer = await self._patiently("POST", SESSIONS, body, {}, repeatable=True)
+            self._refuse_errors("POST", SESSIONS, answer)
+            self._token = answer.headers.get("X-Auth-Token", "")
+            if not self._token:
+                raise RedfishError(self.address, "the session service answers without a token", answer.status)
+            self._session_path = _path_of(answer.headers.get("Location") or answer.body.get("@odata.id", ""))
+
+    async def _patiently(
+        self, method: str, path: str, body: Json | None, headers: Mapping[str, str], *, repeatable: bool | None = None
+    ) -> Answer:
+        """Send until there is an answer that is not "busy"; a busy answer after the last try is returned as it is."""
+        again = method != "POST" if repeatable is None else repeatable
+        failure: Exception | None = None
+        for attempt in range(self.patience.tries):
+            retry_after = None
+            try:
+                answer = await self._send(method, path, body, headers)
+                if answer.status not in BUSY or attempt + 1 == self.patience.tries:
+                    return answer
+                retry_after = answer.headers.get("Retry-After")
+            except aiohttp.ClientConnectorCertificateError as error:
+                what = f"its certificate does not verify: {error.certificate_error}"
+                raise Untrusted(self.address, what, "is it signed by bmc.ca?") from error
+            except (aiohttp.ClientConnectorError, ConnectionRefusedError) as error:
+                failure = error  # nothing was sent: any method may try again
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                if not again:
+                    raise Ambiguous(self.address, f"{method} {path}: no answer ({type(error).__name__})") from error
+                failure = error
+            if attempt + 1 < self.patience.tries:
+                await asyncio.sleep(self.patience.waits(attempt, retry_after))
+        what = f"{method} {path}: no answer in {self.patience.tries} tries ({_reason(failure)})"
+        raise Unreachable(self.address, what) from failure
+
+    async def _send(self, method: str, path: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
+        sent = {"OData-Version": "4.0", "Accept": "application/json", **headers}
+        if self._token and path != SESSIONS:
+            sent["X-Auth-Token"] = self._token
+        started, status, text = time.monotonic(), 0, ""
+        try:
+            async with self._http.request(
+                method, f"https://{self.address}{path}", json=body, headers=sent, allow_redirects=False
+            ) as reply:
+                status, text = reply.status, await reply.text(errors="replace")
+                return Answer(status, reply.headers.copy(), _document(text))
+        finally:
+            seconds = time.monotonic() - started
+            note = summary(body, _document(text), text, secrets=(self._password, self._token))
+            self.exchanges.append(Exchange(method, path, status, seconds, note))
+
+
+def _document(text: str) -> Json:
+    try:
+        document = json.loads(text) if text.strip() else {}
+    except ValueError:
+        return {}
+    return document if isinstance(document, Mapping) else {}
+
+
+def _path_of(location: str) -> str:
+    """Reduce a Location header, which may be absolute, to its path."""
+    if "://" in location:
+        return "/" + location.split("://", 1)[1].partition("/")[2]
+    return location
+
+
+def _reason(error: Exception | None) -> str:
+    if error is None:
+        return "busy"
+    return "time out" if isinstance(error, TimeoutError) else (str(error) or type(error).__name__)
+
+
+def extended(document: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the message ids and the messages of a Redfish error document (DSP0266, "Error responses")."""
+    error = document.get("error") if isinstance(document, Mapping) else None
+    if not isinstance(error, Mapping):
+        return (), ()
+    entries = error.get("@Message.ExtendedInfo") or ()
+    entries = [entries] if isinstance(entries, Mapping) else [e for e in entries if isinstance(e, Mapping)]
+    ids = [str(e["MessageId"]) for e in entries if e.get("MessageId")] or [str(error.get("code") or "")]
+    texts = [str(e["Message"]) for e in entries if e.get("Message")] or [str(error.get("message") or "")]
+    return tuple(filter(None, ids)), tuple(filter(None, texts))
+
+
+def tls(ca: str | None) -> ssl.SSLContext:
+    """Return a verifying context for a CA given as PEM text; None means the system's own store.
+
+    Raises:
+        CouldNotRun: the text holds no certificate.
+    """
+    try:
+        return ssl.create_default_context(cadata=ca)
+    except (ssl.SSLError, ValueError) as error:
+        raise CouldNotRun("ca", f"holds no usable certificate: {error}") from error
+
+
+@asynccontextmanager
+async def connect(
+    address: str, username: str, password: str, ca: ssl.SSLContext | str | None, patience: Patience | None = None
+) -> AsyncIterator[Redfish]:
+    """Open a client for one BMC; the session begins with the first request and ends with the block.
+
+    Args:
+        address: where the BMC listens: host or host:port.
+        username: an account with the Administrator or Operator role.
+        password: the password itself, already resolved.
+        ca: what its certificate must verify against: a context of `tls`, PEM text, or None for the system's store.
+        patience: limits on time and tries.
+    """
+    patience = patience or Patience()
+    context = ca if isinstance(ca, ssl.SSLContext) else await asyncio.to_thread(tls, ca)
+    # A BMC serves few connections; two keep a slow answer from blocking a short one.
+    connector = aiohttp.TCPConnector(ssl=context, limit=2, keepalive_timeout=30)
+    limit = aiohttp.ClientTimeout(total=patience.answer_s, sock_connect=min(5.0, patience.answer_s))
+    http = aiohttp.ClientSession(connector=connector, timeout=limit, trust_env=False)
+    client = Redfish(address, username, password, http, patience)
+    try:
+        yield client
+    finally:
+        await asyncio.shield(client.close())

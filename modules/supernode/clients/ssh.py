@@ -1,0 +1,268 @@
+"""SSH on a bounded pool of threads, with the host's key pinned: a host whose key is not known is not talked to.
+
+paramiko blocks, so every call runs on one pool of this module; an event loop is never held up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import shlex
+import socket
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import paramiko
+
+from supernode.errors import CouldNotRun
+
+THREADS = 64
+_POOL = ThreadPoolExecutor(THREADS, thread_name_prefix="ssh")
+_KEYS: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
+_CHUNK = 65536
+_T = TypeVar("_T")
+
+
+class HostKeyMismatch(CouldNotRun):
+    """The host presents a key other than the pinned ones.
+
+    Attributes:
+        presented: the key it showed, in authorized_keys form.
+    """
+
+    def __init__(self, address: str, presented: str) -> None:
+        what = f"presents another host key than the pinned one: {presented}"
+        super().__init__(address, what, "another machine answers at this address")
+        self.presented = presented
+
+
+class LoginRefused(CouldNotRun):
+    """The host is the right one and refuses the user's key."""
+
+
+class NoAnswer(CouldNotRun):
+    """Nothing that speaks SSH answered in time."""
+
+
+class CommandFailed(CouldNotRun):
+    """A command ended with another status than 0.
+
+    Attributes:
+        result: what it printed.
+    """
+
+    def __init__(self, address: str, command: str, result: Result) -> None:
+        text = (result.stderr or result.stdout).strip().splitlines()
+        super().__init__(address, f"{command!r} ended with status {result.status}" + (f": {text[-1]}" if text else ""))
+        self.result = result
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a command printed, and its exit status (-1 when a signal ended it)."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+async def _threaded(work: Callable[[], _T]) -> _T:
+    return await asyncio.get_running_loop().run_in_executor(_POOL, work)
+
+
+def key_line(key: paramiko.PKey) -> str:
+    """Write a public key in authorized_keys form without a comment."""
+    return f"{key.get_name()} {key.get_base64()}"
+
+
+def same_key(one: str, other: str) -> bool:
+    """Compare two public keys, comments aside."""
+    return one.split()[:2] == other.split()[:2] and len(one.split()) >= 2
+
+
+def load_key(text: str) -> paramiko.PKey:
+    """Read a private key without a passphrase.
+
+    Raises:
+        CouldNotRun: no key of a kind that is known.
+    """
+    for kind in _KEYS:
+        with contextlib.suppress(paramiko.SSHException, ValueError):
+            return kind.from_private_key(io.StringIO(text if text.endswith("\n") else text + "\n"))
+    hint = "an unencrypted Ed25519, ECDSA or RSA key in OpenSSH form is expected"
+    raise CouldNotRun("ssh key", "is no private key that can be read", hint)
+
+
+class Ssh:
+    """A connection; made by `connect`."""
+
+    def __init__(self, address: str, transport: paramiko.Transport) -> None:
+        self.address = address
+        self._transport = transport
+
+    async def run(
+        self, command: str | Sequence[str], *, stdin: bytes = b"", limit_s: float = 60.0, check: bool = True
+    ) -> Result:
+        """Run a command.
+
+        Args:
+            command: a shell line, or words, which are quoted.
+            stdin: what it reads.
+            limit_s: it is given up after this time.
+            check: raise when it ends with another status than 0.
+
+        Raises:
+            CommandFailed: with `check`, on another status.
+            NoAnswer: not done in time, or the connection broke.
+        """
+        line = command if isinstance(command, str) else shlex.join(command)
+        result = await _threaded(lambda: self._run(line, stdin, limit_s))
+        if check and result.status != 0:
+            raise CommandFailed(self.address, line, result)
+        return result
+
+    async def put(self, path: str, content: str | bytes, mode: str = "0644", *, sudo: bool = False) -> None:
+        """Write a file whole: to a temporary name beside it, then renamed; a file that exists keeps its owner."""
+        data = content.encode() if isinstance(content, str) else content
+        quoted = shlex.quote(path)
+        script = (
+            f'set -e; umask 022; d=$(dirname {quoted}); mkdir -p "$d"; t=$(mktemp "$d/.put.XXXXXX"); '
+            f'cat >"$t"; chmod {shlex.quote(mode)} "$t"; '
+            f'if [ -e {quoted} ]; then chown --reference={quoted} "$t"; fi; mv -f "$t" {quoted}'
+        )
+        await self.run([*(["sudo", "-n"] if sudo else []), "sh", "-c", script], stdin=data)
+
+    def _run(self, line: str, stdin: bytes, limit_s: float) -> Result:
+        try:
+            channel = self._transport.open_session(timeout=limit_s)
+            channel.settimeout(limit_s)
+            channel.exec_command(line)
+            with channel:
+                return _converse(channel, stdin)
+        except (TimeoutError, paramiko.SSHException, OSError, EOFError) as error:
+            raise NoAnswer(self.address, f"{line[:80]!r}: {_say(error, limit_s)}") from error
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await _threaded(self._transport.close)
+
+
+def _converse(channel: paramiko.Channel, stdin: bytes) -> Result:
+    """Feed stdin, read both streams until they end. Output beyond the channel's window is drained as it comes."""
+    out, err = bytearray(), bytearray()
+    if stdin:
+        channel.sendall(stdin)
+    channel.shutdown_write()
+    while chunk := channel.recv(_CHUNK):
+        out += chunk
+        while channel.recv_stderr_ready():
+            err += channel.recv_stderr(_CHUNK)
+    while chunk := channel.recv_stderr(_CHUNK):
+        err += chunk
+    return Result(channel.recv_exit_status(), out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def _say(error: BaseException, limit_s: float) -> str:
+    return f"no answer in {limit_s:g} s" if isinstance(error, TimeoutError) else (str(error) or type(error).__name__)
+
+
+def _handshake(address: str, port: int, limit_s: float, kinds: Iterable[str]) -> paramiko.Transport:
+    """Connect and exchange keys, asking for the given kinds of host key; nothing of ours has been sent yet."""
+    transport: paramiko.Transport | None = None
+    try:
+        sock = socket.create_connection((address, port), timeout=limit_s)
+        transport = paramiko.Transport(sock)
+        transport.banner_timeout = transport.handshake_timeout = transport.auth_timeout = limit_s
+        options = transport.get_security_options()
+        algorithms = set(kinds) | ({"rsa-sha2-256", "rsa-sha2-512"} if "ssh-rsa" in kinds else set())
+        wanted = tuple(k for k in options.key_types if k in algorithms)
+        if wanted:
+            options.key_types = wanted
+        transport.start_client(timeout=limit_s)
+    except (OSError, paramiko.SSHException, EOFError) as error:
+        if transport is not None:
+            transport.close()
+        raise NoAnswer(f"{address}:{port}", _say(error, limit_s)) from error
+    return transport
+
+
+def _open(
+    address: str, port: int, user: str, key: paramiko.PKey, pinned: Sequence[str], limit_s: float
+) -> paramiko.Transport:
+    kinds = {line.split()[0] for line in pinned if line.split()}
+    if not kinds:
+        hint = "a host is only talked to under a known key"
+        raise CouldNotRun(f"{address}:{port}", "no host key is pinned for it", hint)
+    transport = _handshake(address, port, limit_s, kinds)
+    try:
+        presented = key_line(transport.get_remote_server_key())
+        if not any(same_key(presented, line) for line in pinned):
+            raise HostKeyMismatch(f"{address}:{port}", presented)
+        transport.auth_publickey(user, key)
+        transport.set_keepalive(15)
+    except paramiko.AuthenticationException as error:
+        transport.close()
+        raise LoginRefused(f"{address}:{port}", f"refuses the key of user {user!r}") from error
+    except (paramiko.SSHException, OSError, EOFError) as error:
+        transport.close()
+        raise NoAnswer(f"{address}:{port}", _say(error, limit_s)) from error
+    except BaseException:
+        transport.close()
+        raise
+    return transport
+
+
+@asynccontextmanager
+async def connect(
+    address: str, user: str, key: str, host_keys: Sequence[str], *, port: int = 22, limit_s: float = 10.0
+) -> AsyncIterator[Ssh]:
+    """Log in at `address`.
+
+    Args:
+        address: host name or address.
+        user: who logs in.
+        key: the private key's text, already resolved.
+        host_keys: the pinned public keys in authorized_keys form; any one of them will do.
+        port: TCP port.
+        limit_s: for each of connecting, the banner and the login.
+
+    Raises:
+        HostKeyMismatch: another key; nothing was sent to that host.
+        LoginRefused, NoAnswer: as they say.
+    """
+    loaded = load_key(key)
+    transport = await _threaded(lambda: _open(address, port, user, loaded, host_keys, limit_s))
+    connection = Ssh(address, transport)
+    try:
+        yield connection
+    finally:
+        await asyncio.shield(connection.close())
+
+
+async def scan(
+    address: str, *, port: int = 22, limit_s: float = 10.0, kinds: Sequence[str] = ("ssh-ed25519",)
+) -> tuple[str, ...]:
+    """Return the host keys that a host presents, in authorized_keys form, one for each kind, without logging in.
+
+    Raises:
+        NoAnswer: nothing that speaks SSH answered, or it has no key of these kinds.
+    """
+
+    def one(kind: str) -> str:
+        transport = _handshake(address, port, limit_s, (kind,))
+        try:
+            return key_line(transport.get_remote_server_key())
+        finally:
+            transport.close()
+
+    found = []
+    for kind in kinds:
+        with contextlib.suppress(NoAnswer):
+            found.append(await _threaded(lambda kind=kind: one(kind)))  # type: ignore[misc]
+    if not found:
+        raise NoAnswer(f"{address}:{port}", f"shows no host key of {', '.join(kinds)}")
+    return tuple(dict.fromkeys(found))
