@@ -1,0 +1,33 @@
+"""The one mapping from the Design to role variables.
+
+Each role's `meta/argument_specs.yml` says what its variables are; tests/roles holds the two against each other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from supernode.design import Design, RenderedFile
+
+# Every role places a set of files; the order is the play's.
+ROLES = ("base_system", "time_synced", "rails")
+
+
+def build(design: Design, host_name: str) -> dict[str, Any]:
+    """Return a host's role variables, named `<role>_<name>`.
+
+    Raises:
+        KeyError: a rendered file belongs to no role.
+    """
+    sets: dict[str, list[dict[str, str]]] = {role: [] for role in ROLES}
+    for file in design.files(host_name):
+        sets[file.role].append(_entry(file))
+    return {
+        **{f"{role}_files": files for role, files in sets.items()},
+        "base_system_packages": list(design.environment.software.packages),
+    }
+
+
+def _entry(file: RenderedFile) -> dict[str, str]:
+    return {"path": file.path, "content": file.content, "mode": file.mode, "owner": file.owner}
