@@ -1,0 +1,34 @@
+"""GRUB for UEFI, without Secure Boot: one loader file with its modules inside, and the configurations it reads."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from supernode.boot import tool
+
+_COMMON = (
+    "normal", "configfile", "linux", "search", "search_fs_uuid", "search_label", "search_fs_file", "echo", "test", "sleep", "reboot", "halt",
+    "serial", "terminal", "terminfo", "efi_gop", "all_video", "minicmd", "regexp",
+)  # fmt: skip
+
+CONSOLE = "console=tty0 console=ttyS0,115200"
+
+
+def write_loader(path: Path, modules: Sequence[str]) -> None:
+    """Write a loader that reads /EFI/BOOT/grub.cfg from where the firmware found it."""
+    tool.run(["grub-mkimage", "-O", "x86_64-efi", "-p", "/EFI/BOOT", "-o", path, *_COMMON, *modules])
+
+
+def disk_config(filesystem: uuid.UUID, partition: uuid.UUID) -> str:
+    """Return the installed disk's configuration: the kernel that the root file system's own link names."""
+    return f"""\
+set timeout=0
+serial --unit=0 --speed=115200
+terminal_output console serial
+search --no-floppy --fs-uuid --set=root {filesystem}
+linux /boot/vmlinuz root=PARTUUID={partition} rw {CONSOLE} net.ifnames=1
+initrd /boot/initrd.img
+boot
+"""

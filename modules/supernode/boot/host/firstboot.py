@@ -1,0 +1,209 @@
+"""Apply a NoCloud seed once: name, user, network, trust, host keys. Runs before the network and ssh, in a fraction of a second.
+
+It reads the subset of cloud-config that our seed uses, in its JSON form (JSON is YAML), and says in the journal which keys it left
+alone. A machine with stock cloud-init reads the same seed by that instead; see the unit.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path("/")
+_HEADER = "#cloud-config"
+_HANDLED = frozenset(
+    {"hostname", "fqdn", "users", "write_files", "ca_certs", "ssh_deletekeys", "ssh_genkeytypes"}
+    # These say how stock cloud-init should behave; the image does so by itself.
+    | {"disable_root", "ssh_pwauth", "apt", "manage_etc_hosts", "preserve_hostname", "prefer_fqdn_over_hostname"}
+    | {"package_update", "package_upgrade", "growpart", "resize_rootfs", "network", "no_ssh_fingerprints"}
+)
+
+Run = Callable[..., object]
+
+
+def main() -> int:
+    """Apply the seed, then leave the mark that keeps this from running again."""
+    seed = ROOT / "var/lib/cloud/seed/nocloud"
+    meta = json.loads((seed / "meta-data").read_text(encoding="utf-8"))
+    user = parse_user_data((seed / "user-data").read_text(encoding="utf-8"))
+    network = json.loads((seed / "network-config").read_text(encoding="utf-8"))
+    for key in sorted(set(user) - _HANDLED):
+        log(f"not applied: user-data key {key!r}")
+    set_name(ROOT, user.get("hostname") or meta["local-hostname"], user.get("fqdn", ""))
+    write_network(ROOT, network)
+    for record in user.get("write_files", ()):
+        write_file(ROOT, record)
+    trust(ROOT, user.get("ca_certs", {}).get("trusted", ()))
+    for account in user.get("users", ()):
+        make_user(ROOT, account)
+    make_host_keys(ROOT)
+    grow_root(ROOT)
+    mark = ROOT / "var/lib/supernode/firstboot.done"
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.write_text(meta["instance-id"] + "\n", encoding="utf-8")
+    return 0
+
+
+def log(line: str) -> None:
+    """Write a line to the journal."""
+    sys.stderr.write(line + "\n")
+
+
+def parse_user_data(text: str) -> dict[str, Any]:
+    """Read `#cloud-config` with a JSON body.
+
+    Raises:
+        ValueError: another header (a script, an archive), or a body that is not JSON.
+    """
+    header, _, body = text.partition("\n")
+    if header.strip() != _HEADER:
+        raise ValueError(f"user-data begins with {header[:40]!r}, not {_HEADER}")
+    document = json.loads(body)
+    if not isinstance(document, dict):
+        raise ValueError("user-data is not a mapping")
+    return document
+
+
+def set_name(root: Path, hostname: str, fqdn: str) -> None:
+    """Set the name now and for later boots; the machine finds its own name without a name server."""
+    (root / "etc/hostname").write_text(hostname + "\n", encoding="utf-8")
+    names = f"{fqdn} {hostname}" if fqdn and fqdn != hostname else hostname
+    lines = ["127.0.0.1 localhost", f"127.0.1.1 {names}", "::1 localhost ip6-localhost ip6-loopback"]
+    (root / "etc/hosts").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if root == Path("/"):
+        socket.sethostname(hostname)
+
+
+def write_network(root: Path, config: Mapping[str, Any]) -> None:
+    """Write one systemd-networkd file for each port of a version 2 network-config, matched by MAC address."""
+    folder = root / "etc/systemd/network"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, port in config.get("ethernets", {}).items():
+        (folder / f"10-{name}.network").write_text(network_file(port), encoding="utf-8")
+        if "set-name" in port:
+            text = f"[Match]\nMACAddress={port['match']['macaddress']}\n\n[Link]\nName={port['set-name']}\n"
+            (folder / f"10-{name}.link").write_text(text, encoding="utf-8")
+
+
+def network_file(port: Mapping[str, Any]) -> str:
+    """Return the .network file of one port; the link-local addresses and router advertisements it did not ask for stay off."""
+    lines = ["[Match]", f"MACAddress={port['match']['macaddress']}", "Type=ether", "", "[Network]"]
+    lines += ["LinkLocalAddressing=no", "IPv6AcceptRA=no", f"DHCP={'yes' if port.get('dhcp4') else 'no'}"]
+    lines += [f"Address={address}" for address in port.get("addresses", ())]
+    servers = port.get("nameservers", {})
+    lines += [f"DNS={address}" for address in servers.get("addresses", ())]
+    if servers.get("search"):
+        lines.append(f"Domains={' '.join(servers['search'])}")
+    if "mtu" in port:
+        lines += ["", "[Link]", f"MTUBytes={port['mtu']}"]
+    for route in port.get("routes", ()):
+        to = "0.0.0.0/0" if route["to"] == "default" else route["to"]
+        lines += ["", "[Route]", f"Destination={to}", f"Gateway={route['via']}"]
+        lines += [f"Metric={route['metric']}"] if "metric" in route else []
+    return "\n".join(lines) + "\n"
+
+
+def write_file(root: Path, record: Mapping[str, Any]) -> None:
+    """Write one entry of write_files; its mode holds before its content is there."""
+    path = root / record["path"].lstrip("/")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = record.get("content", "")
+    encoding = record.get("encoding", "text/plain")
+    if encoding in ("b64", "base64"):
+        data = base64.b64decode(content)
+    elif encoding == "text/plain":
+        data = content.encode()
+    else:
+        raise ValueError(f"write_files: {record['path']}: encoding {encoding!r}")
+    mode = int(str(record.get("permissions", "0644")), 8)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if record.get("append") else os.O_TRUNC), mode)
+    with os.fdopen(handle, "wb") as stream:
+        os.fchmod(handle, mode)
+        stream.write(data)
+    if record.get("owner", "root:root") not in ("root", "root:root"):
+        owner, _, group = record["owner"].partition(":")
+        shutil.chown(path, owner, group or None)
+
+
+def trust(root: Path, certificates: list[str] | tuple[str, ...]) -> None:
+    """Put certificates where update-ca-certificates finds them; supernode-trust.service runs that later, for it takes a second."""
+    folder = root / "usr/local/share/ca-certificates"
+    for number, pem in enumerate(certificates, 1):
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"supernode-{number}.crt").write_text(pem, encoding="utf-8")
+
+
+def make_user(root: Path, account: str | Mapping[str, Any], run: Run = subprocess.run) -> None:
+    """Make an account with keys and sudo. Its password is locked unless the seed says otherwise, and the seed cannot set one."""
+    if isinstance(account, str):  # "default": the distribution's own user, of which this image has none
+        return
+    name = account["name"]
+    groups = account.get("groups", [])
+    listed = groups if isinstance(groups, str) else ",".join(groups)
+    extra = ["--groups", listed] if listed else []
+    run(
+        ["useradd", "--root", str(root), "--create-home", "--shell", account.get("shell", "/bin/bash"), *extra, name],
+        check=True,
+    )
+    rules = account.get("sudo") or ()
+    rules = [rules] if isinstance(rules, str) else list(rules)
+    if rules:
+        text = "".join(f"{name} {rule}\n" for rule in rules)
+        write_file(root, {"path": f"/etc/sudoers.d/90-{name}", "content": text, "permissions": "0440"})
+    _authorise(root, name, account.get("ssh_authorized_keys", ()))
+
+
+def _authorise(root: Path, name: str, keys: list[str] | tuple[str, ...]) -> None:
+    home = root / "home" / name
+    folder = home / ".ssh"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    file = folder / "authorized_keys"
+    file.write_text("".join(f"{key.strip()}\n" for key in keys), encoding="utf-8")
+    file.chmod(0o600)
+    if root == Path("/"):
+        entry = pwd.getpwnam(name)
+        for path in (folder, file):
+            os.chown(path, entry.pw_uid, entry.pw_gid)
+
+
+def make_host_keys(root: Path, run: Run = subprocess.run) -> None:
+    """Make this machine's own host key; whatever key is there came with an image and is everyone's."""
+    folder = root / "etc/ssh"
+    for old in folder.glob("ssh_host_*"):
+        old.unlink()
+    key = folder / "ssh_host_ed25519_key"
+    run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", socket.gethostname(), "-f", str(key)], check=True)
+
+
+def grow_root(root: Path, run: Run = subprocess.run) -> None:
+    """Grow the root partition, which is the last, to the end of its disk, and the file system with it.
+
+    Where the root is no partition of a disk (an overlay, a network file system) there is nothing to grow. A failure costs space,
+    not the machine, so it is logged and the boot goes on.
+    """
+    device = os.stat(root).st_dev
+    node = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    if not (node / "partition").is_file():
+        return
+    number = (node / "partition").read_text().strip()
+    disk = Path("/dev") / node.resolve().parent.name
+    part = Path("/dev") / node.resolve().name
+    try:
+        run(["sfdisk", "--quiet", "--no-reread", "--force", "-N", number, str(disk)], input=b", +\n", check=True)
+        run(["partx", "--update", "--nr", number, str(disk)], check=True)
+        run(["resize2fs", str(part)], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        log(f"root not grown: {error}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Programs of the operator's machine, called with a message a person can act on when they are missing or fail."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from supernode.errors import CouldNotRun
+
+_TAIL = 12
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    hint: str | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes | None = None,
+    log: Path | None = None,
+    folder: Path | None = None,
+) -> bytes:
+    """Run a program and return its standard output.
+
+    Args:
+        argv: never a secret: it is shown when the program fails, and everyone on the machine can read it.
+        env: variables beyond our own.
+        log: where its standard error goes as it comes; the last lines are in the error either way.
+
+    Raises:
+        CouldNotRun: not installed, or an exit status other than 0, with the last lines it wrote.
+    """
+    name = str(argv[0])
+    try:
+        done = subprocess.run(
+            [str(part) for part in argv],
+            input=stdin if stdin is not None else b"",
+            capture_output=True,
+            env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})},
+            cwd=folder,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise CouldNotRun(name, "is not installed", "install what tools/debian-packages.txt lists") from error
+    if log is not None:
+        log.write_bytes(done.stderr)
+    if done.returncode != 0:
+        lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+        tail = " | ".join(line.strip() for line in lines[-_TAIL:])
+        raise CouldNotRun(name, f"ended with status {done.returncode}: {tail or 'no output'}", hint)
+    return done.stdout
