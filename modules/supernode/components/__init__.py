@@ -1,0 +1,1 @@
+"""Pulumi components: what a stack of an environment holds."""

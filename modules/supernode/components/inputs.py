@@ -1,0 +1,148 @@
+"""What each resource of a stack is given: one pure mapping from the Design, for `supernode plan` and for the Pulumi program.
+
+Keys are those of the wire (camelCase); values are plain JSON. Secrets stay references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from supernode import catalog
+from supernode.design import Design, Host, Switch
+from supernode.spec import Machines, SlotState
+
+
+class BootFacts(Protocol):
+    """What `boot` prepared for this environment; paths are relative to its folder."""
+
+    @property
+    def image(self) -> str:
+        """Digest of the golden image: sha256, hexadecimal."""
+
+    @property
+    def ca(self) -> str:
+        """The certificate file of the server of media and images."""
+
+    @property
+    def isos(self) -> Mapping[str, str]:
+        """Digest of each machine's deploy ISO, by host name."""
+
+
+@dataclass(frozen=True)
+class Stack:
+    """One stack's share of an environment.
+
+    Attributes:
+        machines, switches: inputs by designed name.
+        after: the switches of this stack that a machine waits for, by its name.
+    """
+
+    machines: Mapping[str, Mapping[str, Any]]
+    switches: Mapping[str, Mapping[str, Any]]
+    after: Mapping[str, tuple[str, ...]]
+
+    @property
+    def size(self) -> int:
+        """How many resources can be worked on at once."""
+        return len(self.machines) + len(self.switches)
+
+
+def stack(design: Design, name: str, machines: Machines, facts: BootFacts, ssh_key: str) -> Stack:
+    """Compute what a stack holds.
+
+    Args:
+        design: the Design.
+        name: one of `design.stacks()`.
+        machines: machines.yml; whether a machine is in service stands there alone.
+        facts: what boot prepared.
+        ssh_key: reference to the operator's private key.
+
+    Raises:
+        KeyError: boot prepared no deploy ISO for one of the machines.
+    """
+    hosts = [host for host in design.hosts if host.stack == name]
+    switches = [switch for switch in design.switches if switch.stack == name]
+    return Stack(
+        machines={host.name: machine(design, host, machines, facts, ssh_key) for host in hosts},
+        switches={switch.name: switch_config(design, switch, ssh_key) for switch in switches},
+        after=_after(design, hosts, switches),
+    )
+
+
+def _after(design: Design, hosts: list[Host], switches: list[Switch]) -> dict[str, tuple[str, ...]]:
+    """Fence first: a spare waits for the whole fabric of its stack, and every machine for the switches that shut a quarantined slot's ports.
+
+    Which machine takes over for a quarantined one is not written anywhere (nobody moves: the spare's own slot becomes active), so all wait.
+    """
+    here = {switch.name for switch in switches}
+    quarantined = {host.name for host in design.hosts if host.state == "quarantined"}
+    fencing = {link.b_device for name in quarantined for link in design.links_of(name) if link.kind == "rail"} & here
+    wanted = {host.name: here if host.state == "spare" else fencing for host in hosts if host.name not in quarantined}
+    return {name: tuple(sorted(waits)) for name, waits in wanted.items() if waits}
+
+
+def machine(design: Design, host: Host, machines: Machines, facts: BootFacts, ssh_key: str) -> dict[str, Any]:
+    """Compute the inputs of one Machine; a slot that machines.yml does not know counts as in service."""
+    environment = design.environment
+    kind = catalog.server(host.kind)
+    record = machines.slots.get(host.slot)
+    base = f"https://{environment.site.serve.address}:{environment.site.serve.port}"
+    iso = facts.isos[host.name]
+    return {
+        "name": host.name,
+        "slot": host.slot,
+        "address": str(host.management.ip),
+        "bmc": {
+            "address": str(host.bmc),
+            "username": environment.bmc.username,
+            "password": environment.bmc.password,
+            "ca": environment.bmc.ca,
+            "media": kind.boot,
+        },
+        "identity": identity(host.identity),
+        "state": str(host.state),
+        "inService": record is None or record.state == SlotState.IN_SERVICE,
+        "media": {"url": f"{base}/boot/{host.name}/{iso}.iso", "digest": iso, "ca": facts.ca},
+        "image": facts.image,
+        "enrolment": f"{base}/enrolled/{host.name}",
+        "bios": dict(environment.machines.bios),
+        "firmware": {**kind.firmware, **environment.machines.firmware},
+        "power": "On",
+        "deadlineS": environment.machines.deadline_s,
+        "sshUser": environment.access.user,
+        "sshKey": ssh_key,
+        "strict": environment.machines.strict,
+    }
+
+
+def switch_config(design: Design, switch: Switch, ssh_key: str) -> dict[str, Any]:
+    """Compute the inputs of one SwitchConfig."""
+    files = design.switch_files(switch.name)
+    return {
+        "name": switch.name,
+        "slot": switch.slot,
+        "address": str(switch.management.ip),
+        "hostKey": switch.identity.ssh_host_key,
+        "sshUser": design.environment.access.user,
+        "sshKey": ssh_key,
+        "files": [{"path": file.path, "content": file.content, "mode": file.mode} for file in files],
+        "strict": design.environment.machines.strict,
+    }
+
+
+def identity(known: Any) -> dict[str, str]:
+    """Write an identity set with the names of the wire; what is not known stays out.
+
+    `ssh_host_key` stays out too: it pins a switch's connection and is no part of who a machine is.
+    """
+    names = {
+        "bmcMac": known.bmc_mac,
+        "managementMac": known.management_mac,
+        "systemSerial": known.system_serial,
+        "boardSerial": known.board_serial,
+        "chassisSerial": known.chassis_serial,
+        "uuid": known.uuid,
+    }
+    return {key: value for key, value in names.items() if value}
