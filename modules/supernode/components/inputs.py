@@ -1,6 +1,6 @@
 """What each resource of a stack is given: one pure mapping from the Design, for `supernode plan` and for the Pulumi program.
 
-Keys are those of the wire (camelCase); values are plain JSON. Secrets stay references.
+Keys are those of docs/contracts.md, section 7; values are plain JSON. Secrets stay references.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from supernode import catalog
 from supernode.design import Design, Host, Switch
-from supernode.spec import Machines, SlotState
+from supernode.spec import Identity, Machines, SlotState
 
 
 class BootFacts(Protocol):
@@ -72,9 +72,9 @@ def stack(design: Design, name: str, machines: Machines, facts: BootFacts, ssh_k
 
 
 def _after(design: Design, hosts: list[Host], switches: list[Switch]) -> dict[str, tuple[str, ...]]:
-    """Fence first: a spare waits for the whole fabric of its stack, and every machine for the switches that shut a quarantined slot's ports.
+    """Fence first: a spare waits for all switches here, every machine for those that shut a quarantined slot's ports.
 
-    Which machine takes over for a quarantined one is not written anywhere (nobody moves: the spare's own slot becomes active), so all wait.
+    Which machine takes over for a quarantined one is written nowhere (the spare's own slot becomes active): all wait.
     """
     here = {switch.name for switch in switches}
     quarantined = {host.name for host in design.hosts if host.state == "quarantined"}
@@ -132,17 +132,9 @@ def switch_config(design: Design, switch: Switch, ssh_key: str) -> dict[str, Any
     }
 
 
-def identity(known: Any) -> dict[str, str]:
-    """Write an identity set with the names of the wire; what is not known stays out.
+def identity(known: Identity) -> dict[str, str]:
+    """Write an identity set, with the names of machines.yml; what is not known stays out.
 
     `ssh_host_key` stays out too: it pins a switch's connection and is no part of who a machine is.
     """
-    names = {
-        "bmcMac": known.bmc_mac,
-        "managementMac": known.management_mac,
-        "systemSerial": known.system_serial,
-        "boardSerial": known.board_serial,
-        "chassisSerial": known.chassis_serial,
-        "uuid": known.uuid,
-    }
-    return {key: value for key, value in names.items() if value}
+    return {key: value for key, value in known.known().items() if key != "ssh_host_key"}
