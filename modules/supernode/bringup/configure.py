@@ -1,0 +1,243 @@
+"""Run the playbooks over every host that can be reached, by way of ansible-runner, and say what happens as Events.
+
+ansible-runner writes its whole environment and command line to its artefacts in plain text. So it gets a private folder
+that is deleted at the end, an environment of a few names, and no variable on its command line; nothing here is handed a
+secret in the first place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from supernode import packaged
+from supernode.bringup import inventory, inventory_source, runner_events
+from supernode.errors import CouldNotRun
+from supernode.records import Event
+from supernode.workspace import EnvironmentFolder
+
+if TYPE_CHECKING:
+    from supernode.bringup.inventory import Inventory
+    from supernode.design import Design
+    from supernode.records import Outputs
+
+STRATEGY = "mitogen_linear"
+LOG = "ansible.log"
+# What ansible-playbook and ssh need from the operator's session; everything else stays out of their environment.
+KEPT = ("HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "TERM", "TMPDIR", "SUPERNODE_ROOT")
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What Ansible counted for one host."""
+
+    ok: int = 0
+    changed: int = 0
+    failed: int = 0
+    unreachable: int = 0
+    skipped: int = 0
+
+    @property
+    def good(self) -> bool:
+        """Whether the host ran to its end."""
+        return not (self.failed or self.unreachable)
+
+
+@dataclass(frozen=True)
+class Configured:
+    """How a run ended.
+
+    Attributes:
+        events: all events, in the order in which they came.
+        stats: by host; a host that was to be configured and is not in Ansible's own count is in none.
+        ok: every host that was to be configured ran to its end.
+        reason: why not, in one sentence; empty when ok.
+    """
+
+    events: tuple[Event, ...]
+    stats: Mapping[str, Stats]
+    ok: bool
+    reason: str = ""
+
+    @property
+    def changed(self) -> int:
+        """How many changes were made on all hosts together."""
+        return sum(row.changed for row in self.stats.values())
+
+
+def run(
+    folder: EnvironmentFolder,
+    design: Design,
+    outputs: Outputs,
+    on_event: Callable[[Event], None],
+    run_dir: Path,
+    check: bool = False,
+    limit: str | None = None,
+) -> Configured:
+    """Configure the hosts of an environment.
+
+    Args:
+        folder: the environment; its key and known_hosts file are used.
+        design: what is wanted.
+        outputs: where the hosts are.
+        on_event: called with each event as it happens.
+        run_dir: where `ansible.log`, what Ansible printed, is left.
+        check: change nothing and say what would change.
+        limit: a host or group pattern, as ansible-playbook takes it.
+
+    Raises:
+        CouldNotRun: Ansible itself could not start, or the pattern matches no host.
+        KeyboardInterrupt: Ctrl-C; Ansible was ended first.
+    """
+    built = inventory.build(design, outputs, folder.state)
+    inventory_source.pin(folder, outputs)
+    return play(built, packaged.root() / "playbooks" / "site.yml", on_event, run_dir, check=check, limit=limit)
+
+
+def play(
+    built: Inventory,
+    playbook: Path,
+    on_event: Callable[[Event], None],
+    run_dir: Path,
+    *,
+    check: bool = False,
+    limit: str | None = None,
+    strategy: str | None = STRATEGY,
+) -> Configured:
+    """Run a playbook over an inventory; `run` is this with the environment's own.
+
+    A strategy of None is Ansible's own, the linear one.
+    """
+    events: list[Event] = []
+    counted: dict[str, Any] = {}
+
+    def on_runner_event(raw: dict[str, Any]) -> bool:
+        if raw.get("event") == "playbook_on_stats":
+            counted.update(raw.get("event_data") or {})
+        for event in runner_events.read(raw):
+            events.append(event)
+            on_event(event)
+        return False  # no event files: they would be costly, and nothing reads them
+
+    with tempfile.TemporaryDirectory(prefix="supernode-ansible-") as private, _signals_restored():
+        status = _ansible(Path(private), built, playbook, on_runner_event, check=check, limit=limit, strategy=strategy)
+        printed = _printed(Path(private))
+    run_dir.mkdir(parents=True, exist_ok=True)
+    (run_dir / LOG).write_text(printed, encoding="utf-8")
+    if status == "canceled":
+        raise KeyboardInterrupt
+    if not counted:
+        raise CouldNotRun("ansible-playbook", _why(printed, limit), f"the whole output is in {run_dir / LOG}")
+    return _conclude(built, events, stats_of(counted), limit)
+
+
+@contextmanager
+def _signals_restored() -> Iterator[None]:
+    """Put back the handlers of Ctrl-C and SIGTERM, which ansible-runner replaces by its own and leaves so."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def stats_of(counted: Mapping[str, Any]) -> dict[str, Stats]:
+    """Turn the data of Ansible's `playbook_on_stats` event, counts by host for each outcome, into a row a host."""
+    names = {"ok": "ok", "changed": "changed", "failures": "failed", "dark": "unreachable", "skipped": "skipped"}
+    hosts = sorted({host for name in names for host in counted.get(name) or {}})
+    return {
+        host: Stats(**{field: (counted.get(name) or {}).get(host, 0) for name, field in names.items()})
+        for host in hosts
+    }
+
+
+def environment(strategy: str | None) -> dict[str, str]:
+    """Return the whole environment of ansible-playbook: no name of the operator's session but the few it needs."""
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    found = find_spec("ansible_mitogen")
+    own = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}",
+        "LC_ALL": "C.UTF-8",
+        "ANSIBLE_CONFIG": str(packaged.root() / "ansible.cfg"),
+        # ansible-runner turns this off.
+        "ANSIBLE_HOST_KEY_CHECKING": "True",
+        "ANSIBLE_NOCOLOR": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    if strategy and found is not None and found.submodule_search_locations:
+        folder = Path(found.submodule_search_locations[0]) / "plugins" / "strategy"
+        # Ansible calls every strategy but its own deprecated, on each run; the playbooks do not depend on this one.
+        own |= {
+            "ANSIBLE_STRATEGY": strategy,
+            "ANSIBLE_STRATEGY_PLUGINS": str(folder),
+            "ANSIBLE_DEPRECATION_WARNINGS": "0",
+        }
+    return {**kept, **own}
+
+
+def _ansible(
+    private: Path,
+    built: Inventory,
+    playbook: Path,
+    handler: Callable[[dict[str, Any]], bool],
+    *,
+    check: bool,
+    limit: str | None,
+    strategy: str | None,
+) -> str:
+    from ansible_runner import interface
+
+    runner = interface.init_runner(
+        private_data_dir=str(private),
+        project_dir=str(playbook.parent),
+        playbook=str(playbook),
+        inventory=str(_inventory_file(private, built)),
+        limit=limit,
+        cmdline="--check" if check else None,
+        event_handler=handler,
+        quiet=True,
+        settings={"pexpect_timeout": 1},
+    )
+    # The runner starts from the whole environment of this process and writes all of it to a file: keep what is its own.
+    ours = {name: value for name, value in runner.config.env.items() if os.environ.get(name) != value}
+    runner.config.env = {**ours, **environment(strategy)}
+    runner.run()
+    return str(runner.status)
+
+
+def _inventory_file(private: Path, built: Inventory) -> Path:
+    document = private / "inventory.json"
+    document.write_text(json.dumps(built.to_json()), encoding="utf-8")
+    place = private / "supernode.yml"
+    place.write_text(json.dumps({"plugin": "supernode", "built": str(document)}), encoding="utf-8")
+    return place
+
+
+def _printed(private: Path) -> str:
+    return "".join(path.read_text(encoding="utf-8") for path in sorted(private.glob("artifacts/*/stdout")))
+
+
+def _why(printed: str, limit: str | None) -> str:
+    lines = [line.strip() for line in printed.splitlines() if "ERROR" in line]
+    if limit and not lines:
+        return f"no host matches {limit!r}"
+    return lines[0] if lines else "ended before the first task"
+
+
+def _conclude(built: Inventory, events: list[Event], stats: dict[str, Stats], limit: str | None) -> Configured:
+    """Count the hosts ourselves: Ansible goes on past the unreachable, and does not count a host it never came to."""
+    wanted = set(built.groups[inventory.NODES]) if limit is None else set(stats)
+    bad = sorted(host for host in wanted if host not in stats or not stats[host].good)
+    return Configured(tuple(events), stats, not bad, f"not configured: {', '.join(bad)}" if bad else "")
