@@ -1,0 +1,72 @@
+"""Reading the catalogue's files, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from supernode.catalog.model import BiosAttribute, Disk, Nic, ServerKind, SwitchKind
+from supernode.units import parse_rate
+
+
+@cache
+def _documents() -> Mapping[str, Mapping[str, Any]]:
+    folder = resources.files("supernode.catalog") / "data"
+    files = sorted((entry for entry in folder.iterdir() if entry.name.endswith(".yml")), key=lambda entry: entry.name)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return {entry.name.removesuffix(".yml"): yaml.load(entry.read_text("utf-8"), Loader=loader) for entry in files}  # noqa: S506
+
+
+def _names(sort: str) -> tuple[str, ...]:
+    return tuple(name for name, document in _documents().items() if document["sort"] == sort)
+
+
+def server_kinds() -> tuple[str, ...]:
+    """Return the names of all server kinds."""
+    return _names("server")
+
+
+def switch_kinds() -> tuple[str, ...]:
+    """Return the names of all switch kinds."""
+    return _names("switch")
+
+
+def _document(name: str, known: tuple[str, ...], sort: str) -> dict[str, Any]:
+    if name not in known:
+        raise KeyError(f"no {sort} kind {name!r}; known: {', '.join(known)}")
+    return {key: value for key, value in _documents()[name].items() if key != "sort"}
+
+
+@cache
+def server(kind: str) -> ServerKind:
+    """Return a server kind.
+
+    Raises:
+        KeyError: no such kind; its text lists those that exist.
+    """
+    row = _document(kind, server_kinds(), "server")
+    rate = parse_rate(row.pop("nic_rate"))
+    row["nics"] = tuple(Nic(rail, pci, rate) for rail, pci in enumerate(row["nics"]))
+    row["disk"] = Disk(**row["disk"])
+    row["bios"] = {
+        name: BiosAttribute(entry["type"], entry["default"], tuple(entry.get("values", ())))
+        for name, entry in row["bios"].items()
+    }
+    return ServerKind(name=kind, **row)
+
+
+@cache
+def switch(kind: str) -> SwitchKind:
+    """Return a switch kind.
+
+    Raises:
+        KeyError: no such kind; its text lists those that exist.
+    """
+    row = _document(kind, switch_kinds(), "switch")
+    row["rate"] = parse_rate(row["rate"])
+    row["splits"] = tuple(row["splits"])
+    return SwitchKind(name=kind, **row)

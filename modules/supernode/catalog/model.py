@@ -1,0 +1,128 @@
+"""The types that a catalogue file is read into."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from supernode.units import MbitPerS, format_rate
+
+
+@dataclass(frozen=True)
+class Nic:
+    """One port of the compute fabric.
+
+    Attributes:
+        rail: 0-based, in the order of the PCI addresses.
+        pci: full address, e.g. "0000:18:00.0".
+    """
+
+    rail: int
+    pci: str
+    rate: MbitPerS
+
+
+@dataclass(frozen=True)
+class Disk:
+    """The disk the image is written to.
+
+    Attributes:
+        by_id: a glob of full paths, e.g. "/dev/disk/by-id/nvme-…*": the one name of a disk that a reboot or a new cable leaves alone;
+            empty where deliveries of one kind differ, so that the pool has to name it.
+    """
+
+    by_id: str
+    size_gb: int
+
+
+@dataclass(frozen=True)
+class BiosAttribute:
+    """One entry of the kind's BIOS attribute registry (Redfish names).
+
+    Attributes:
+        type: "Enumeration", "Integer", "String" or "Boolean".
+        values: what an enumeration may hold; empty for the other types.
+    """
+
+    type: str
+    default: str | int | bool
+    values: tuple[str, ...] = ()
+
+    def admits(self, value: object) -> bool:
+        """Tell whether the registry accepts the value."""
+        if self.type == "Enumeration":
+            return value in self.values
+        wanted = {"Integer": int, "Boolean": bool, "String": str}[self.type]
+        return isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+
+
+@dataclass(frozen=True)
+class ServerKind:
+    """A kind of server.
+
+    Attributes:
+        source: where the figures come from.
+        gpu: what the accelerators are called.
+        bios: the attribute registry; empty where only the machine itself knows it.
+        firmware: the baseline, component to version; empty where none is fixed.
+        management_pci: empty where deliveries of one kind differ.
+        power_w: the most it draws; None where no source was read.
+    """
+
+    name: str
+    vendor: str
+    model: str
+    source: str
+    height_u: int
+    gpus: int
+    gpu: str
+    nics: tuple[Nic, ...]
+    management_pci: str
+    disk: Disk
+    boot: Literal["virtual-media", "uefi-http"]
+    bios: Mapping[str, BiosAttribute]
+    firmware: Mapping[str, str]
+    power_w: int | None
+
+
+@dataclass(frozen=True)
+class SwitchKind:
+    """A kind of switch.
+
+    Attributes:
+        ports: sockets on its front.
+        rate: what one socket carries, unsplit.
+        splits: into how many ports of equal rate a socket may be divided.
+        port_pattern: the port's name by the socket's number; a split one gets "s" and the 0-based lane behind it.
+        power_w: the most it draws; None where no source was read.
+    """
+
+    name: str
+    vendor: str
+    model: str
+    source: str
+    os: Literal["frr"]
+    ports: int
+    port_pattern: str
+    first_port: int
+    rate: MbitPerS
+    splits: tuple[int, ...]
+    height_u: int
+    power_w: int | None
+
+    def split_for(self, rate: MbitPerS) -> int:
+        """Return into how many ports a socket is divided so that each still carries `rate`.
+
+        Raises:
+            ValueError: not even an undivided socket does.
+        """
+        fitting = [split for split in self.splits if self.rate / split >= rate]
+        if not fitting:
+            raise ValueError(f"a port of {self.name} carries {format_rate(self.rate)}, not {format_rate(rate)}")
+        return max(fitting)
+
+    def port_name(self, socket: int, lane: int, split: int) -> str:
+        """Name a port by its 0-based socket and lane, as the switch's operating system does."""
+        name = self.port_pattern.format(n=self.first_port + socket)
+        return name if split == 1 else f"{name}s{lane}"

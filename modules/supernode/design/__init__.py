@@ -1,0 +1,7 @@
+"""The Design: every host, switch, cable, address and file of an environment, computed from its documents alone."""
+
+from supernode.design.building import build
+from supernode.design.model import Design
+from supernode.design.rows import Host, Link, RenderedFile, Switch
+
+__all__ = ["Design", "Host", "Link", "RenderedFile", "Switch", "build"]

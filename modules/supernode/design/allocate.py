@@ -1,0 +1,355 @@
+"""Giving numbers once: extend a saved allocation to what the environment asks for now, moving nothing that stays.
+
+Every function takes what is there and appends; what goes is taken from the top of its run. `extend` of an allocation that fits already returns
+its equal, which is how a stale one is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network
+
+from supernode import catalog
+from supernode.design import stacks
+from supernode.errors import Path, Problem, Refusal
+from supernode.spec import Allocation, Environment, HostBlock, Places, Pool, SwitchBlock, UplinkBlock, sizing
+
+FIRST_ADDRESS = 11  # the first ten of a network are left to the site: gateways, time, the server of images
+Run = tuple[int, int]  # first, count
+
+
+def gaps(used: list[Run], start: int) -> Iterator[Run]:
+    """Yield the free runs from `start` on; the last one never ends (a count of 2**32)."""
+    at = start
+    for first, count in sorted(used):
+        if first > at:
+            yield at, first - at
+        at = max(at, first + count)
+    yield at, 1 << 32
+
+
+def first_gap(used: list[Run], start: int, count: int) -> int:
+    """Return the first of the lowest `count` free numbers in a row."""
+    return next(first for first, free in gaps(used, start) if free >= count)
+
+
+@dataclass
+class Draft:
+    """An allocation while it grows.
+
+    A new block has an empty stack until `stacks.assign` cuts the stacks at the end.
+    """
+
+    env: Environment
+    ports: int
+    racks: dict[str, tuple[Places, ...]] = field(default_factory=dict)
+    hosts: list[HostBlock] = field(default_factory=list)
+    switches: list[SwitchBlock] = field(default_factory=list)
+    uplinks: list[UplinkBlock] = field(default_factory=list)
+
+    @property
+    def rails(self) -> int:
+        """The number of rails of every host."""
+        return sizing.rails(self.env)
+
+    def next_cable(self) -> int:
+        """Return the lowest number above every cable: a freed number is not used again while a higher one is in use."""
+        ends = [b.cable + b.count * self.rails for b in self.hosts] + [
+            b.cable + b.spines * self.rails for b in self.uplinks
+        ]
+        return max(ends, default=1)
+
+    def addresses(self) -> list[Run]:
+        """Return the offsets taken in the management network, and those that the site keeps in it or in the controllers' network."""
+        networks = self.env.site.networks
+        return [(b.address, b.count) for b in (*self.hosts, *self.switches)] + [
+            (offset, 1)
+            for network in (networks.management.cidr, networks.bmc.cidr)
+            for offset in reserved(self.env, network)
+        ]
+
+
+def reserved(env: Environment, network: IPv4Network) -> list[int]:
+    """Return the offsets inside an IPv4 network that the site's own machines hold."""
+    sites = env.site
+    named = [sites.serve.address, *(n.gateway for n in (sites.networks.management, sites.networks.bmc) if n.gateway)]
+    for server in sites.time_servers:
+        try:
+            named.append(IPv4Address(server))
+        except ValueError:
+            continue  # a name; it stands where its own zone says
+    return sorted({int(a) - int(network.network_address) for a in named if a in network})
+
+
+def extend(env: Environment, saved: Allocation | None) -> Allocation:
+    """Return the allocation for an environment, with every number that `saved` gave to what stays.
+
+    Raises:
+        Refusal: something does not fit.
+    """
+    draft = _start(env, saved)
+    problems: list[Problem] = []
+    for index, pool in enumerate(env.pools):
+        _hosts(draft, pool)
+        problems += _racks(draft, pool.name, pool.racks, ("pools", index, "racks"), _needed(draft, pool))
+    _leaves(draft)
+    _spines(draft)
+    problems += _racks(
+        draft, "fabric", env.fabric.racks, ("fabric", "racks"), max(b.place + b.count for b in draft.switches)
+    )
+    problems += _uplinks(draft)
+    problems += _fits(draft)
+    problems += stacks.assign(draft.env, draft.hosts, draft.switches)
+    if problems:
+        raise Refusal(problems)
+    return Allocation(
+        schema=1,
+        name=env.name,
+        ports=draft.ports,
+        racks=draft.racks,
+        hosts=tuple(draft.hosts),
+        switches=tuple(draft.switches),
+        uplinks=tuple(draft.uplinks),
+    )
+
+
+def _start(env: Environment, saved: Allocation | None) -> Draft:
+    if saved is None:
+        return Draft(env, sizing.host_ports(env))
+    pools = {pool.name for pool in env.pools}
+    racks = {name: rows for name, rows in saved.racks.items() if name in pools or name == "fabric"}
+    hosts = [block for block in saved.hosts if block.pool in pools]
+    return Draft(env, saved.ports, racks, hosts, list(saved.switches), list(saved.uplinks))
+
+
+def _needed(draft: Draft, pool: Pool) -> int:
+    return max(b.first + b.count - 1 for b in draft.hosts if b.pool == pool.name)
+
+
+def _racks(draft: Draft, name: str, wanted: tuple[str, ...], path: Path, needed: int) -> list[Problem]:
+    """Keep the order in which a pool's racks were numbered, append new ones, drop those that hold nothing from the end."""
+    known = {rack.name: rack for rack in draft.env.racks}
+    rows = list(draft.racks.get(name, ()))
+    while rows and rows[-1].rack not in wanted and sum(r.places for r in rows[:-1]) >= needed:
+        rows.pop()
+    lost = [row.rack for row in rows if row.rack not in wanted or row.rack not in known]
+    fresh = [rack for rack in wanted if rack not in {row.rack for row in rows}]
+    for rack in fresh:
+        count = _places(draft.env, name, rack)
+        rows += [Places(rack=rack, places=count)] if count else []
+    draft.racks[name] = tuple(rows)
+    problems = [
+        Problem(
+            path,
+            f"rack {rack} holds devices of {name}, and is no longer named",
+            f"name {rack} again, or shrink {name} first",
+        )
+        for rack in lost
+    ]
+    small = [row for row in rows if row.rack in known and _places(draft.env, name, row.rack) < row.places]
+    problems += [
+        Problem(
+            path,
+            f"rack {row.rack} has {row.places} places for {name} in allocation.yml, and no longer the room",
+            "restore the rack",
+        )
+        for row in small
+    ]
+    have = sum(row.places for row in rows)
+    if have < needed:
+        problems.append(
+            Problem(path, f"{needed} places are needed for {name}, its racks have {have}", "name more racks")
+        )
+    return problems
+
+
+def _places(env: Environment, name: str, rack_name: str) -> int:
+    rack = next(rack for rack in env.racks if rack.name == rack_name)
+    if name == "fabric":
+        return sizing.switch_places(rack, catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine))
+    kind = next(pool.kind for pool in env.pools if pool.name == name)
+    return sizing.server_places(rack, catalog.server(kind))
+
+
+def _hosts(draft: Draft, pool: Pool) -> None:
+    for role, wanted in (("active", pool.count), ("spare", pool.spares)):
+        mine = [b for b in draft.hosts if b.pool == pool.name and b.role == role]
+        missing = wanted - sum(b.count for b in mine)
+        if missing < 0:
+            _trim(draft, mine, -missing)
+        while missing > 0:
+            block = _next_hosts(draft, pool, role, missing)
+            draft.hosts.append(block)
+            missing -= block.count
+
+
+def _trim(draft: Draft, blocks: list[HostBlock], surplus: int) -> None:
+    """Take hosts away from the highest ordinals down."""
+    for block in sorted(blocks, key=lambda b: -b.first):
+        at = draft.hosts.index(block)
+        taken = min(surplus, block.count)
+        surplus -= taken
+        left = block.count - taken
+        draft.hosts[at : at + 1] = [block.model_copy(update={"count": left})] if left else []
+        if not surplus:
+            return
+
+
+def _next_hosts(draft: Draft, pool: Pool, role: str, missing: int) -> HostBlock:
+    first, free = next(gaps([(b.first, b.count) for b in draft.hosts if b.pool == pool.name], 1))
+    unit, port, room = _free_ports(draft)
+    count = min(missing, free, room)
+    return HostBlock(
+        pool=pool.name,
+        role="active" if role == "active" else "spare",
+        unit=unit,
+        first=first,
+        count=count,
+        port=port,
+        address=first_gap(draft.addresses(), FIRST_ADDRESS, count),
+        cable=draft.next_cable(),
+        stack="",
+    )
+
+
+def _free_ports(draft: Draft) -> tuple[int, int, int]:
+    """Return the first unit with a free host port, that port, and how many follow it."""
+    limit = min(draft.env.fabric.unit or draft.ports, draft.ports)
+    unit = 1
+    while True:
+        used = [(b.port, b.count) for b in draft.hosts if b.unit == unit]
+        port, free = next(gaps(used, 0))
+        if port < limit:
+            return unit, port, min(free, limit - port)
+        unit += 1
+
+
+def _leaves(draft: Draft) -> None:
+    units = sorted({b.unit for b in draft.hosts})
+    draft.switches = [b for b in draft.switches if b.tier == "spine" or b.unit in units]
+    for unit in units:
+        have = sum(b.count for b in draft.switches if b.tier == "leaf" and b.unit == unit)
+        if not have:
+            draft.switches.append(_switches(draft, "leaf", unit, 0, draft.rails))
+
+
+def _spines(draft: Draft) -> None:
+    wanted = draft.env.fabric.spines
+    kept: list[SwitchBlock] = []
+    for block in draft.switches:
+        left = min(block.count, wanted - block.first + 1) if block.tier == "spine" else block.count
+        kept += [block.model_copy(update={"count": left})] if left > 0 else []
+    draft.switches = kept
+    have = sum(b.count for b in kept if b.tier == "spine")
+    if have < wanted:
+        draft.switches.append(_switches(draft, "spine", 0, have + 1, wanted - have))
+
+
+def _switches(draft: Draft, tier: str, unit: int, first: int, count: int) -> SwitchBlock:
+    return SwitchBlock(
+        tier="leaf" if tier == "leaf" else "spine",
+        unit=unit,
+        first=first,
+        count=count,
+        place=first_gap([(b.place, b.count) for b in draft.switches], 0, count),
+        address=first_gap(draft.addresses(), FIRST_ADDRESS, count),
+        stack="",
+    )
+
+
+def _uplinks(draft: Draft) -> list[Problem]:
+    """Give every unit its lanes to every spine; more spines or fewer hosts may take lanes away again."""
+    env = draft.env
+    units = {b.unit for b in draft.switches if b.tier == "leaf"}
+    lanes = {unit: sizing.lanes(env, env.fabric.unit or _hosts_of(draft, unit)) for unit in units}
+    kept = []
+    for block in draft.uplinks:
+        spines = min(block.spines, env.fabric.spines - block.spine + 1)
+        if block.unit in units and block.lane <= lanes[block.unit] and spines > 0:
+            kept.append(block.model_copy(update={"spines": spines}))
+    draft.uplinks = kept
+    for unit in sorted(units):
+        for lane in range(1, lanes[unit] + 1):
+            covered = [(b.spine, b.spines) for b in draft.uplinks if b.unit == unit and b.lane == lane]
+            for first, free in list(gaps(covered, 1)):
+                count = min(free, env.fabric.spines - first + 1)
+                if count > 0:
+                    draft.uplinks.append(_uplink(draft, unit, lane, first, count))
+    return _uplinks_fit(draft)
+
+
+def _hosts_of(draft: Draft, unit: int) -> int:
+    return sum(b.count for b in draft.hosts if b.unit == unit)
+
+
+def _uplink(draft: Draft, unit: int, lane: int, spine: int, spines: int) -> UplinkBlock:
+    leaf_used = [(b.leaf_port, b.spines) for b in draft.uplinks if b.unit == unit]
+    overlapping = [b for b in draft.uplinks if b.spine < spine + spines and spine < b.spine + b.spines]
+    return UplinkBlock(
+        unit=unit,
+        lane=lane,
+        spine=spine,
+        spines=spines,
+        leaf_port=first_gap(leaf_used, 0, spines),
+        spine_port=first_gap([(b.spine_port, draft.rails) for b in overlapping], 0, draft.rails),
+        cable=draft.next_cable(),
+    )
+
+
+def _uplinks_fit(draft: Draft) -> list[Problem]:
+    env = draft.env
+    on_leaf = max((b.leaf_port + b.spines for b in draft.uplinks), default=0)
+    on_spine = max((b.spine_port + draft.rails for b in draft.uplinks), default=0)
+    problems = []
+    if on_leaf > sizing.uplink_ports(env, draft.ports):
+        have = sizing.uplink_ports(env, draft.ports)
+        what = f"a {env.fabric.leaf} has {have} uplink ports beside {draft.ports} host ports, {on_leaf} are needed"
+        problems.append(Problem(("fabric", "leaf"), what, "allow more oversubscription, or faster uplinks"))
+    if on_spine > sizing.spine_ports(env):
+        what = f"a {env.fabric.spine} has {sizing.spine_ports(env)} ports, {on_spine} are needed on each"
+        problems.append(Problem(("fabric", "spine"), what, "more spines take fewer cables each"))
+    return problems
+
+
+def _fits(draft: Draft) -> list[Problem]:
+    """Return networks that are too small, with what they would have to hold."""
+    networks = draft.env.site.networks
+    last = max(b.address + b.count for b in (*draft.hosts, *draft.switches))
+    bmc = max(b.address + b.count for b in draft.hosts)
+    units = max(b.unit for b in draft.hosts)
+    rows = (
+        ("management", networks.management.cidr, last + 1),
+        ("bmc", networks.bmc.cidr, bmc + 1),
+        ("loopbacks", networks.loopbacks.cidr, max(b.place + b.count for b in draft.switches) + 1),
+        ("rails", networks.rails.cidr, units * draft.rails * sizing.stride(draft.ports)),
+    )
+    problems = []
+    for name, network, needed in rows:
+        if network.num_addresses < needed:
+            path = ("site", "networks", name, "cidr")
+            prefix = 32 - (needed - 1).bit_length()
+            what = f"{network} has {network.num_addresses} addresses, {needed} are needed"
+            problems.append(Problem(path, what, f"a /{prefix} holds them"))
+    ports = draft.env.fabric.unit
+    if ports and ports > draft.ports:
+        what = f"fabric.unit is {ports}, allocation.yml gave every leaf {draft.ports} host ports"
+        problems.append(Problem(("fabric", "unit"), what, "keep the unit: growing it would move addresses"))
+    return problems
+
+
+def describe(env: Environment, old: Allocation, new: Allocation) -> list[str]:
+    """Say in a few words what differs between two allocations of an environment."""
+    said = []
+    for pool in sorted({b.pool for b in (*old.hosts, *new.hosts)}):
+        for role in ("active", "spare"):
+            had, has = (sum(b.count for b in a.hosts if (b.pool, b.role) == (pool, role)) for a in (old, new))
+            said += [f"pool {pool} has {had} {role} hosts, {has} are wanted"] if had != has else []
+    for tier in ("leaf", "spine"):
+        had, has = (sum(b.count for b in a.switches if b.tier == tier) for a in (old, new))
+        said += [f"{had} {tier} switches, {has} are wanted"] if had != has else []
+    rails = sizing.rails(env)
+    had, has = (sum(b.spines for b in a.uplinks) * rails for a in (old, new))
+    said += [f"{had} uplinks, {has} are wanted"] if had != has else []
+    said += ["the racks of a pool or of the fabric changed"] if old.racks != new.racks else []
+    return said or ["its numbers are not those that `supernode allocate` gave"]

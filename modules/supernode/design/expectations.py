@@ -1,0 +1,160 @@
+"""What the checks compare the world with."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from supernode.design.model import Design
+from supernode.units import MbitPerS, Milliseconds
+
+
+@dataclass(frozen=True)
+class HostPort:
+    """One rail of a host: its own side, and what should answer on the other."""
+
+    address: str
+    prefix: int
+    mtu: int
+    rate_mbit_s: MbitPerS
+    peer_device: str
+    peer_port: str
+    peer_address: str
+    cable: str
+
+
+@dataclass(frozen=True)
+class HostExpectation:
+    """A host; `serial`, `uuid` and `image` are empty where nothing is known yet."""
+
+    slot: str
+    serial: str
+    uuid: str
+    image: str
+    ports: Mapping[str, HostPort]
+
+
+@dataclass(frozen=True)
+class SwitchPort:
+    """One cabled port of a switch; a shut one should see nobody."""
+
+    peer_device: str
+    peer_port: str
+    mtu: int
+    rate_mbit_s: MbitPerS
+    cable: str
+    kind: str
+    shut: bool = False
+
+
+@dataclass(frozen=True)
+class SwitchExpectation:
+    """A switch; `fib` is prefix to the number of next hops that the kernel should hold."""
+
+    ports: Mapping[str, SwitchPort]
+    fib: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Expectations:
+    """All that is expected; quarantined hosts are in no row."""
+
+    hosts: Mapping[str, HostExpectation]
+    switches: Mapping[str, SwitchExpectation]
+    time_offset_ms: Milliseconds
+    rate_floor: float
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON document that `from_json` reads back."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Expectations:
+        """Read what `to_json` wrote."""
+        hosts = {
+            name: HostExpectation(**{**row, "ports": {port: HostPort(**p) for port, p in row["ports"].items()}})
+            for name, row in document["hosts"].items()
+        }
+        switches = {
+            name: SwitchExpectation({port: SwitchPort(**p) for port, p in row["ports"].items()}, row["fib"])
+            for name, row in document["switches"].items()
+        }
+        return cls(hosts, switches, Milliseconds(document["time_offset_ms"]), document["rate_floor"])
+
+
+def build(design: Design, image: str = "") -> Expectations:
+    """Return what the Design expects; `image` is the digest of the golden image, where one is at hand."""
+    return Expectations(
+        hosts={host.name: _host(design, host.name, image) for host in design.hosts if host.state != "quarantined"},
+        switches={
+            switch.name: SwitchExpectation(_ports(design, switch.name), _fib(design, switch.name))
+            for switch in design.switches
+        },
+        time_offset_ms=Milliseconds(design.environment.verify.time_offset_ms),
+        rate_floor=design.environment.verify.rate_floor,
+    )
+
+
+def _host(design: Design, name: str, image: str) -> HostExpectation:
+    host = design.host(name)
+    ports = {}
+    for link in design.links_of(name):
+        if link.a_address is None or link.b_address is None:
+            continue
+        ports[link.a_port] = HostPort(
+            address=str(link.a_address.ip),
+            prefix=link.a_address.network.prefixlen,
+            mtu=link.mtu,
+            rate_mbit_s=link.rate,
+            peer_device=link.b_device,
+            peer_port=link.b_port,
+            peer_address=str(link.b_address.ip),
+            cable=link.cable,
+        )
+    return HostExpectation(host.slot, host.identity.system_serial, host.identity.uuid, image, ports)
+
+
+def _ports(design: Design, name: str) -> dict[str, SwitchPort]:
+    ports = {}
+    for link in design.links_of(name):
+        mine, device, port = (
+            (link.a_port, link.b_device, link.b_port)
+            if link.a_device == name
+            else (link.b_port, link.a_device, link.a_port)
+        )
+        ports[mine] = SwitchPort(device, port, link.mtu, link.rate, link.cable, link.kind, link.shut)
+    return ports
+
+
+def _fib(design: Design, name: str) -> dict[str, int]:
+    """Return the routes that BGP should leave in the kernel: the prefix and loopback of each leaf, the loopback of each spine.
+
+    A leaf reaches another leaf over every spine that both are cabled to, once for each of its own cables to it; a spine, over each of its cables
+    to it. Spines do not reach each other: they share an AS.
+    """
+    mine = design.switch(name)
+    cables = _cables(design, name)
+    fib: dict[str, int] = {}
+    for other in design.switches:
+        if other.name == name or (mine.tier == other.tier == "spine"):
+            continue
+        width = cables[other.name]
+        if mine.tier == other.tier:
+            width = sum(count for spine, count in cables.items() if _reaches(design, spine, other.name))
+        if other.tier == "leaf" and other.rail is not None:
+            fib[str(design.leaf_prefix(other.su, other.rail))] = width
+        fib[f"{other.loopback}/32"] = width
+    return fib
+
+
+def _cables(design: Design, name: str) -> Counter[str]:
+    """Return how many uplinks lead to each neighbour."""
+    up = (link for link in design.links_of(name) if link.kind == "uplink")
+    return Counter(link.b_device if link.a_device == name else link.a_device for link in up)
+
+
+def _reaches(design: Design, spine: str, leaf: str) -> bool:
+    return any(link.kind == "uplink" and leaf == link.a_device for link in design.links_of(spine))

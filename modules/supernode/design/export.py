@@ -1,0 +1,53 @@
+"""The artefacts that leave the Design for people and the lab; row by row, so that a million cables need no more memory than one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from supernode.design.model import Design
+
+
+def cabling_csv(design: Design) -> Iterator[str]:
+    """Yield cabling.csv line by line."""
+    slots = {device: slot for slot, device in design.slots.items()}
+    yield "cable,kind,a_device,a_slot,a_port,b_device,b_slot,b_port,rate_mbit_s,mtu,length_m\n"
+    for row in design.links:
+        a, b = (
+            f"{row.a_device},{slots[row.a_device]},{row.a_port}",
+            f"{row.b_device},{slots[row.b_device]},{row.b_port}",
+        )
+        yield f"{row.cable},{row.kind},{a},{b},{row.rate:g},{row.mtu},{row.length:g}\n"
+
+
+def bmc_csv(design: Design) -> Iterator[str]:
+    """Yield bmc.csv line by line; addresses carry their prefix length."""
+    prefix = design.environment.site.networks.bmc.cidr.prefixlen
+    yield "slot,device,kind,bmc_address,management_address\n"
+    for row in design.hosts:
+        yield f"{row.slot},{row.name},{row.kind},{row.bmc}/{prefix},{row.management}\n"
+
+
+def switches_csv(design: Design) -> Iterator[str]:
+    """Yield switches.csv line by line; the address carries its prefix length."""
+    yield "slot,device,kind,management_address\n"
+    for row in design.switches:
+        yield f"{row.slot},{row.name},{row.kind},{row.management}\n"
+
+
+def site_json(design: Design) -> Iterator[str]:
+    """Yield site.json."""
+    site = design.environment.site
+    networks = {}
+    for name in ("management", "bmc", "loopbacks", "rails"):
+        network = getattr(site.networks, name)
+        networks[name] = {"cidr": str(network.cidr), "gateway": str(network.gateway) if network.gateway else None}
+    document = {
+        "name": site.name,
+        "domain": site.domain,
+        "networks": networks,
+        "time_servers": list(site.time_servers),
+        "serve": {"address": str(site.serve.address), "port": site.serve.port},
+        "bmc_username": design.environment.bmc.username,
+    }
+    yield json.dumps(document, indent=2) + "\n"

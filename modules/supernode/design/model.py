@@ -1,0 +1,245 @@
+"""The Design: columns inside, rows outside."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from supernode import catalog
+from supernode.catalog import ServerKind, SwitchKind
+from supernode.design.columns import Columns, leaf_prefix
+from supernode.design.rows import Host, HostState, Link, RenderedFile, Rows, Switch
+from supernode.spec import Allocation, Environment, Identity, Machines, SlotState, sizing
+from supernode.units import MbitPerS, Metre
+
+SPINE_ASN = 4_200_000_000  # the first private 4-byte number (RFC 6996); all spines share it, so that no path leads spine to spine
+_NOBODY = Identity()
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What an environment is, down to the last port.
+
+    Attributes:
+        digest: SHA-256 of what it was computed from, in hex; a run id or a state that changes no design leaves it alone.
+        allocation_saved: False where allocation.yml did not exist and its numbers were computed for this once.
+    """
+
+    name: str
+    digest: str
+    environment: Environment
+    allocation: Allocation
+    allocation_saved: bool
+    machines: Machines
+    columns: Columns
+
+    @cached_property
+    def hosts(self) -> Sequence[Host]:
+        """All hosts, by pool and ordinal; spares and quarantined ones too."""
+        return Rows(len(self.columns.hosts), self._host)
+
+    @cached_property
+    def switches(self) -> Sequence[Switch]:
+        """All switches: leaves by unit and rail, then spines."""
+        return Rows(len(self.columns.switches), self._switch)
+
+    @cached_property
+    def links(self) -> Sequence[Link]:
+        """All cables, by their number."""
+        return Rows(len(self.columns.links), self._link)
+
+    def host(self, name: str) -> Host:
+        """Return a host by name; KeyError when there is none."""
+        return self.hosts[self._host_index[name]]
+
+    def switch(self, name: str) -> Switch:
+        """Return a switch by name; KeyError when there is none."""
+        return self.switches[self._switch_index[name]]
+
+    def links_of(self, device: str) -> Sequence[Link]:
+        """Return the cables of a host or switch, by their number; KeyError when there is no such device."""
+        order, starts = self._links_by_device
+        at = self._host_index.get(device)
+        at = self._switch_index[device] + len(self.columns.hosts) if at is None else at
+        return [self._link(int(i)) for i in order[starts[at] : starts[at + 1]]]
+
+    def files(self, host: str) -> tuple[RenderedFile, ...]:
+        """Return the files that roles place on a host, rendered."""
+        from supernode.design import render
+
+        return render.host_files(self, self.host(host))
+
+    def switch_files(self, switch: str) -> tuple[RenderedFile, ...]:
+        """Return the whole configuration of a switch, rendered."""
+        from supernode.design import render
+
+        return render.switch_files(self, self.switch(switch))
+
+    def stacks(self) -> tuple[str, ...]:
+        """Return the names of the Pulumi stacks, the one with the spines first."""
+        return self.columns.stacks
+
+    def stack_sizes(self) -> Counter[str]:
+        """Return how many machines and switches each stack holds."""
+        both = np.concatenate([self.columns.hosts["stack"], self.columns.switches["stack"]])
+        return Counter(
+            {
+                self.columns.stacks[i]: int(n)
+                for i, n in enumerate(np.bincount(both, minlength=len(self.columns.stacks)))
+            }
+        )
+
+    def leaf_prefix(self, su: int, rail: int) -> IPv4Network:
+        """Return the prefix that a leaf announces: the /31s of all its host ports."""
+        first = leaf_prefix(self.environment, self.allocation.ports, np.array([su]), np.array([rail]))[0]
+        return IPv4Network((int(first), 33 - sizing.stride(self.allocation.ports).bit_length()))
+
+    def server_kind(self, host: Host) -> ServerKind:
+        """Return the catalogue's entry of a host."""
+        return catalog.server(host.kind)
+
+    @cached_property
+    def host_splits(self) -> int:
+        """Into how many ports a leaf's socket is divided on the side of the hosts."""
+        return self._leaf.split_for(self.environment.fabric.rates.rail)
+
+    @cached_property
+    def _leaf(self) -> SwitchKind:
+        return catalog.switch(self.environment.fabric.leaf)
+
+    @cached_property
+    def _spine(self) -> SwitchKind:
+        return catalog.switch(self.environment.fabric.spine)
+
+    @cached_property
+    def _host_index(self) -> dict[str, int]:
+        return {self._host_name(i): i for i in range(len(self.columns.hosts))}
+
+    @cached_property
+    def _switch_index(self) -> dict[str, int]:
+        return {self._switch_name(i): i for i in range(len(self.columns.switches))}
+
+    @cached_property
+    def slots(self) -> dict[str, str]:
+        """The device of every slot that the design fills."""
+        hosts, switches = self.columns.hosts, self.columns.switches
+        found = {self._slot(hosts[i]): self._host_name(i) for i in range(len(hosts))}
+        return found | {self._slot(switches[i]): self._switch_name(i) for i in range(len(switches))}
+
+    @cached_property
+    def _links_by_device(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        links, hosts = self.columns.links, len(self.columns.hosts)
+        a = np.where(links["uplink"], links["a"].astype(np.int64) + hosts, links["a"])
+        device = np.concatenate([a, links["b"].astype(np.int64) + hosts])
+        order = np.argsort(device, kind="stable")
+        starts = np.searchsorted(device[order], np.arange(hosts + len(self.columns.switches) + 1))
+        return order % len(links), starts
+
+    def _slot(self, row: np.void) -> str:
+        return f"{self.columns.racks[row['rack']]}u{row['unit']:02d}"
+
+    def _host_name(self, index: int) -> str:
+        row = self.columns.hosts[index]
+        return f"{self.environment.pools[row['pool']].name}-{row['ordinal']:03d}"
+
+    def _switch_name(self, index: int) -> str:
+        row = self.columns.switches[index]
+        return f"spine{row['number']:02d}" if row["spine"] else f"su{row['su']:02d}-leaf{row['number']}"
+
+    def _in(self, network: IPv4Network, offset: Any) -> IPv4Address:
+        return IPv4Address(int(network.network_address) + int(offset))
+
+    def _management(self, offset: Any) -> IPv4Interface:
+        network = self.environment.site.networks.management.cidr
+        return IPv4Interface((self._in(network, offset), network.prefixlen))
+
+    def _host(self, index: int) -> Host:
+        row = self.columns.hosts[index]
+        pool, slot = self.environment.pools[row["pool"]], self._slot(row)
+        record = self.machines.slots.get(slot)
+        return Host(
+            name=self._host_name(index),
+            slot=slot,
+            rack=self.columns.racks[row["rack"]],
+            unit=int(row["unit"]),
+            pool=pool.name,
+            kind=pool.kind,
+            ordinal=int(row["ordinal"]),
+            su=int(row["su"]),
+            port=int(row["port"]),
+            state=self._state(index, slot),
+            stack=self.columns.stacks[row["stack"]],
+            bmc=self._in(self.environment.site.networks.bmc.cidr, row["address"]),
+            management=self._management(row["address"]),
+            identity=record.identity if record else _NOBODY,
+        )
+
+    def _state(self, index: int, slot: str) -> HostState:
+        """A bound slot says itself what it is; an unbound one is what the allocation planned."""
+        record = self.machines.slots.get(slot)
+        if record is None:
+            return "spare" if self.columns.hosts[index]["spare"] else "active"
+        states: dict[SlotState, HostState] = {SlotState.SPARE: "spare", SlotState.QUARANTINED: "quarantined"}
+        return states.get(record.state, "active")
+
+    def _switch(self, index: int) -> Switch:
+        row = self.columns.switches[index]
+        spine, slot = bool(row["spine"]), self._slot(row)
+        record = self.machines.slots.get(slot)
+        return Switch(
+            name=self._switch_name(index),
+            slot=slot,
+            rack=self.columns.racks[row["rack"]],
+            unit=int(row["unit"]),
+            kind=(self._spine if spine else self._leaf).name,
+            tier="spine" if spine else "leaf",
+            su=int(row["su"]),
+            rail=None if spine else int(row["number"]),
+            asn=SPINE_ASN if spine else SPINE_ASN + 1 + int(row["place"]),
+            loopback=self._in(self.environment.site.networks.loopbacks.cidr, int(row["place"]) + 1),
+            management=self._management(row["address"]),
+            stack=self.columns.stacks[row["stack"]],
+            identity=record.identity if record else _NOBODY,
+        )
+
+    def leaf_port(self, index: int, *, uplink: bool) -> str:
+        """Name a leaf's port by its 0-based number among its host ports or its uplink ports."""
+        split = self.host_splits
+        if not uplink:
+            return self._leaf.port_name(index // split, index % split, split)
+        down = -(-self.allocation.ports // split)
+        wide = self._leaf.split_for(self.environment.fabric.rates.uplink)
+        return self._leaf.port_name(down + index // wide, index % wide, wide)
+
+    def spine_port(self, index: int) -> str:
+        """Name a spine's port by its 0-based number."""
+        split = self._spine.split_for(self.environment.fabric.rates.uplink)
+        return self._spine.port_name(index // split, index % split, split)
+
+    def _link(self, index: int) -> Link:
+        row = self.columns.links[index]
+        rates, uplink = self.environment.fabric.rates, bool(row["uplink"])
+        a, b, rail = int(row["a"]), int(row["b"]), None if uplink else int(row["a_port"])
+        even = int(row["b_address"])
+        return Link(
+            cable=f"C{row['cable']:05d}",
+            kind="uplink" if uplink else "rail",
+            a_device=self._switch_name(a) if uplink else self._host_name(a),
+            a_port=self.leaf_port(int(row["a_port"]), uplink=True) if uplink else f"rail{rail}",
+            b_device=self._switch_name(b),
+            b_port=self.spine_port(int(row["b_port"])) if uplink else self.leaf_port(int(row["b_port"]), uplink=False),
+            a_address=None if uplink else IPv4Interface((even + 1, 31)),
+            b_address=None if uplink else IPv4Interface((even, 31)),
+            rail=rail,
+            rate=MbitPerS(rates.uplink if uplink else rates.rail),
+            mtu=self.environment.fabric.mtu,
+            length=Metre(round(float(row["length_m"]), 2)),
+            shut=not uplink and self._state(a, self._slot(self.columns.hosts[a])) == "quarantined",
+        )

@@ -1,0 +1,29 @@
+"""The three documents of an environment, read and checked: text in, frozen types or every problem at once out."""
+
+from supernode.spec.allocation import Allocation, HostBlock, Places, SwitchBlock, UplinkBlock, allocation_text
+from supernode.spec.environment import Environment, Fabric, Pool, Rack
+from supernode.spec.machines import Identity, Machines, SlotRecord, SlotState, machines_text
+from supernode.spec.reading import Inputs, locate, read
+from supernode.spec.schema import schema_text
+
+__all__ = [
+    "Allocation",
+    "Environment",
+    "Fabric",
+    "HostBlock",
+    "Identity",
+    "Inputs",
+    "Machines",
+    "Places",
+    "Pool",
+    "Rack",
+    "SlotRecord",
+    "SlotState",
+    "SwitchBlock",
+    "UplinkBlock",
+    "allocation_text",
+    "locate",
+    "machines_text",
+    "read",
+    "schema_text",
+]

@@ -1,0 +1,197 @@
+"""environment.yml, attribute by attribute."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from supernode.units import MbitPerS, parse_rate
+
+SCHEMES = ("file:", "vault:", "exec:")
+
+
+def _rate(value: Any) -> MbitPerS:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a rate such as '400 Gbit/s'")
+    return parse_rate(value)
+
+
+def _reference(value: Any) -> str:
+    if not isinstance(value, str) or not value.startswith(SCHEMES):
+        # The value is not repeated: it may be the secret itself.
+        raise ValueError("is no reference (file:, vault: or exec:), and a secret has no place in this file")
+    return value
+
+
+Rate = Annotated[
+    MbitPerS,
+    BeforeValidator(_rate),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*\d+(\.\d+)?\s*[kMGT]bit/s\s*$", "examples": ["400 Gbit/s"]}),
+]
+Reference = Annotated[
+    str,
+    BeforeValidator(_reference),
+    WithJsonSchema({"type": "string", "pattern": "^(file|vault|exec):", "examples": ["file:delivery/bmc-password"]}),
+]
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=32)]
+HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$", max_length=253)]
+Plain = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9+.~:=_-]*$")]
+
+
+class Document(BaseModel):
+    """What every part of every document is: frozen, and closed to keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, validate_default=False)
+
+
+class Network(Document):
+    """An address range; the gateway is the router that the site keeps on it."""
+
+    cidr: IPv4Network
+    gateway: IPv4Address | None = None
+
+
+class Networks(Document):
+    """The site's networks: hosts and switches in `management`, controllers in `bmc`, one address a switch in `loopbacks`, /31s in `rails`."""
+
+    management: Network
+    bmc: Network
+    loopbacks: Network
+    rails: Network
+
+
+class Serve(Document):
+    """Where machines reach `supernode serve`."""
+
+    address: IPv4Address
+    port: Annotated[int, Field(ge=1, le=65535)] = 8443
+
+
+class Site(Document):
+    """What the building gives."""
+
+    name: Name
+    domain: HostName
+    networks: Networks
+    time_servers: Annotated[tuple[HostName, ...], Field(min_length=1)]
+    serve: Serve
+
+
+class Bmc(Document):
+    """How management controllers are reached; `ca` is the file that signs their certificates."""
+
+    username: str
+    password: Reference
+    ca: str
+
+
+class Access(Document):
+    """The account that provisioning makes on every host and finds on every switch."""
+
+    user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]*$", max_length=32)] = "supernode"
+
+
+class Rack(Document):
+    """A rack; racks of a row stand side by side in the order of this file unless `position` says otherwise."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*$", max_length=16)]
+    units: Annotated[int, Field(ge=1, le=99)]
+    row: Annotated[int, Field(ge=1)] = 1
+    position: Annotated[int, Field(ge=1)] | None = None
+    power_w: Annotated[int, Field(gt=0)] | None = None
+
+
+class Pool(Document):
+    """Servers of one kind that do one job; `spares` come on top of `count`."""
+
+    name: Name
+    kind: str
+    count: Annotated[int, Field(ge=1)]
+    spares: Annotated[int, Field(ge=0)] = 0
+    racks: Annotated[tuple[str, ...], Field(min_length=1)]
+    disk: Annotated[str, Field(pattern="^/dev/disk/by-(id|path)/")] | None = None
+
+
+class Rates(Document):
+    """What a rail port and an uplink carry."""
+
+    rail: Rate
+    uplink: Rate
+
+
+class Fabric(Document):
+    """The compute fabric.
+
+    `unit` is the number of hosts of a full scalable unit. Where it is given, every unit gets the uplinks of a full one, as
+    reference designs ask; where it is not, the uplinks follow the hosts that are there.
+    """
+
+    family: Literal["rail-optimised"]
+    transport: Literal["roce-v2"]
+    leaf: str
+    spine: str
+    spines: Annotated[int, Field(ge=1, le=512)]
+    racks: Annotated[tuple[str, ...], Field(min_length=1)]
+    rates: Rates
+    oversubscription: Annotated[float, Field(gt=0, le=32)] = 1.0
+    mtu: Annotated[int, Field(ge=1500, le=9216)] = 9000
+    unit: Annotated[int, Field(ge=1, le=512)] | None = None
+
+
+class Software(Document):
+    """What goes into the golden image; a package may be pinned as name=version."""
+
+    suite: Plain
+    kernel: Plain
+    packages: tuple[Plain, ...] = ()
+
+
+class MachinePolicy(Document):
+    """What every machine is set to, and how a run may treat the machines."""
+
+    bios: dict[str, str | int | bool] = Field(default_factory=dict)
+    firmware: dict[str, str] = Field(default_factory=dict)
+    deadline_s: Annotated[float, Field(gt=0)] = 1800
+    change_at_once: Annotated[float, Field(gt=0, le=1)] = 0.25
+    strict: bool = False
+
+
+class Stacks(Document):
+    """How the engine's state is cut; `limit` counts machines and switches of one stack."""
+
+    limit: Annotated[int, Field(ge=1, le=1000)] = 400
+
+
+class Budgets(Document):
+    """From T0 to T1: 45 minutes."""
+
+    provision_s: Annotated[float, Field(gt=0)] = 1200
+    configure_s: Annotated[float, Field(gt=0)] = 900
+    verify_s: Annotated[float, Field(gt=0)] = 600
+
+
+class Verify(Document):
+    """Contract floors of the checks; `rate_floor` is the share of the declared rate that a rail must show."""
+
+    time_offset_ms: Annotated[float, Field(gt=0)] = 100
+    rate_floor: Annotated[float, Field(gt=0, le=1)] = 0.9
+
+
+class Environment(Document):
+    """The whole of environment.yml."""
+
+    version: Annotated[Literal[1], Field(alias="schema")]
+    name: Name
+    site: Site
+    bmc: Bmc
+    access: Access = Access()
+    racks: Annotated[tuple[Rack, ...], Field(min_length=1)]
+    pools: Annotated[tuple[Pool, ...], Field(min_length=1)]
+    fabric: Fabric
+    software: Software
+    machines: MachinePolicy = MachinePolicy()
+    stacks: Stacks = Stacks()
+    budgets: Budgets = Budgets()
+    verify: Verify = Verify()

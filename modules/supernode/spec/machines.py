@@ -1,0 +1,72 @@
+"""machines.yml: which machine stands in which slot, and what became of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import Field
+
+from supernode.spec.environment import Document
+
+
+class SlotState(StrEnum):
+    """What became of the machine in a slot; only in_service keeps it from being touched."""
+
+    NEW = "new"
+    SPARE = "spare"
+    IN_SERVICE = "in_service"
+    DRAINED = "drained"
+    QUARANTINED = "quarantined"
+
+
+class Identity(Document):
+    """What tells one machine from another; an empty string is what is not known.
+
+    `ssh_host_key` is for switches alone: a public key as authorized_keys writes it.
+    """
+
+    bmc_mac: str = ""
+    management_mac: str = ""
+    system_serial: str = ""
+    board_serial: str = ""
+    chassis_serial: str = ""
+    uuid: str = ""
+    ssh_host_key: str = ""
+
+    def known(self) -> dict[str, str]:
+        """Return what is not empty."""
+        return {key: value for key, value in self.model_dump().items() if value}
+
+
+class SlotRecord(Document):
+    """One slot; `run` is the id of the run that wrote the state."""
+
+    state: SlotState = SlotState.NEW
+    reason: str = ""
+    run: str = ""
+    identity: Identity = Identity()
+
+
+class Machines(Document):
+    """The whole of machines.yml."""
+
+    version: Annotated[Literal[1], Field(alias="schema")] = 1
+    slots: Annotated[dict[str, SlotRecord], Field(default_factory=dict)]
+
+
+_HEAD = "# Written by `supernode assign` and by runs: which machine stands in which slot.\n"
+
+
+def machines_text(machines: Machines) -> str:
+    """Write machines.yml, slots in order, what is empty left out."""
+    lines = [_HEAD.rstrip(), "schema: 1", "slots:" if machines.slots else "slots: {}"]
+    for slot in sorted(machines.slots):
+        record = machines.slots[slot]
+        row: dict[str, object] = {"state": str(record.state)}
+        row |= {key: getattr(record, key) for key in ("reason", "run") if getattr(record, key)}
+        row |= {"identity": record.identity.known()} if record.identity.known() else {}
+        flow = yaml.safe_dump(row, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True).strip()
+        lines.append(f"  {slot}: {flow}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,90 @@
+"""Texts in, checked documents out; every problem of all documents at once, in line order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from supernode.errors import Problem, Refusal
+from supernode.spec import consistency, wording
+from supernode.spec.allocation import Allocation
+from supernode.spec.environment import Environment
+from supernode.spec.machines import Machines
+from supernode.spec.yamltext import locate, parse
+
+__all__ = ["Inputs", "locate", "read"]
+
+_ORDER = ("environment", "allocation", "machines")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What an environment is computed from; `allocation` is None where none was saved."""
+
+    environment: Environment
+    allocation: Allocation | None
+    machines: Machines
+
+
+def read(texts: Mapping[str, str]) -> Inputs:
+    """Read environment.yml, allocation.yml and machines.yml from their texts.
+
+    Args:
+        texts: by "environment", "allocation", "machines"; the last two may be absent.
+
+    Raises:
+        Refusal: with every problem of every document, by document and line.
+    """
+    problems: list[Problem] = []
+    environment = _document(Environment, texts["environment"], "environment", problems)
+    allocation = _document(Allocation, texts["allocation"], "allocation", problems) if "allocation" in texts else None
+    machines = _document(Machines, texts["machines"], "machines", problems) if "machines" in texts else Machines()
+    if environment is not None:
+        problems += consistency.environment(environment)
+    if machines is not None:
+        problems += consistency.machines(machines)
+    if environment is not None and allocation is not None:
+        problems += consistency.allocation(environment, allocation)
+    if problems or environment is None or machines is None:
+        raise Refusal(in_line_order(problems, texts))
+    return Inputs(environment, allocation, machines)
+
+
+def in_line_order(problems: list[Problem], texts: Mapping[str, str]) -> list[Problem]:
+    """Sort problems as a person meets them who reads the documents from the top."""
+    return sorted(problems, key=lambda p: (_ORDER.index(p.document), locate(texts.get(p.document, ""), p.path)))
+
+
+def _document(model: type[Model], text: str, name: str, problems: list[Problem]) -> Model | None:
+    data, found = parse(text, name)
+    problems += found
+    if data is None:
+        return None
+    if not isinstance(data, dict):
+        problems.append(Problem((), "the file holds no mapping", document=name))
+        return None
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problems += [wording.problem(row, model, name) for row in error.errors(include_url=False)]
+        return _what_can_be_read(model, data, error)
+
+
+def _what_can_be_read(model: type[Model], data: dict[str, object], error: ValidationError) -> Model | None:
+    """Read the document again without its unknown keys, so that contradictions show in the same run as typing errors."""
+    rows = error.errors(include_url=False)
+    if any(row["type"] != "extra_forbidden" for row in rows):
+        return None
+    for row in rows:
+        holder: object = data
+        for part in row["loc"][:-1]:
+            holder = holder[part]  # type: ignore[index]
+        holder.pop(row["loc"][-1], None)  # type: ignore[attr-defined]
+    try:
+        return model.model_validate(data)
+    except ValidationError:
+        return None

@@ -1,0 +1,65 @@
+"""How many of a thing fit: the arithmetic that checks and the design share."""
+
+from __future__ import annotations
+
+import math
+
+from supernode import catalog
+from supernode.catalog import ServerKind, SwitchKind
+from supernode.spec.environment import Environment, Rack
+
+
+def rails(env: Environment) -> int:
+    """Return the number of rails, which all pools share."""
+    return len(catalog.server(env.pools[0].kind).nics)
+
+
+def places(rack: Rack, height_u: int, power_w: int | None) -> int:
+    """Return how many devices of a height and power a rack takes; without a declared power, space alone counts."""
+    by_space = rack.units // height_u
+    return by_space if not (rack.power_w and power_w) else min(by_space, rack.power_w // power_w)
+
+
+def server_places(rack: Rack, kind: ServerKind) -> int:
+    """Return how many servers of a kind a rack takes."""
+    return places(rack, kind.height_u, kind.power_w)
+
+
+def switch_places(rack: Rack, leaf: SwitchKind, spine: SwitchKind) -> int:
+    """Return how many switches a rack takes; each place is as high as the higher of the two kinds."""
+    return rack.units // max(leaf.height_u, spine.height_u)
+
+
+def lanes(env: Environment, hosts: int) -> int:
+    """Return the parallel cables of each leaf and spine that keep a leaf of so many hosts within the declared oversubscription."""
+    down = hosts * env.fabric.rates.rail
+    each = env.fabric.spines * env.fabric.rates.uplink * env.fabric.oversubscription
+    return max(1, math.ceil(down / each - 1e-9))
+
+
+def uplink_ports(env: Environment, ports: int) -> int:
+    """Return how many uplink ports a leaf has beside `ports` host ports."""
+    leaf = catalog.switch(env.fabric.leaf)
+    down = math.ceil(ports / leaf.split_for(env.fabric.rates.rail))
+    return (leaf.ports - down) * leaf.split_for(env.fabric.rates.uplink)
+
+
+def spine_ports(env: Environment) -> int:
+    """Return how many ports a spine has for leaves."""
+    spine = catalog.switch(env.fabric.spine)
+    return spine.ports * spine.split_for(env.fabric.rates.uplink)
+
+
+def host_ports(env: Environment) -> int:
+    """Return the host ports of a leaf: the declared unit, else the largest power of two whose uplinks still fit beside it; 0: none does."""
+    if env.fabric.unit:
+        return env.fabric.unit
+    best, ports = 0, 1
+    while uplink_ports(env, ports) >= env.fabric.spines * lanes(env, ports):
+        best, ports = ports, ports * 2
+    return best
+
+
+def stride(ports: int) -> int:
+    """Return how many addresses a leaf's prefix holds: two for each host port, rounded up to a power of two."""
+    return 1 << max(1, (2 * ports - 1).bit_length())
