@@ -1,0 +1,68 @@
+"""What a run says about machines: who goes into service, who does not, and why."""
+
+from pathlib import Path
+
+import pytest
+
+from supernode import design as designing
+from supernode import spec
+from supernode.bringup import machines
+from supernode.records import DeviceOutput, Finding, Outputs, Verdict
+
+LAB = Path(__file__).resolve().parents[3] / "inventories" / "lab" / "environment.yml"
+
+
+@pytest.fixture(scope="module")
+def inputs():
+    return spec.read({"environment": LAB.read_text()})
+
+
+@pytest.fixture(scope="module")
+def design(inputs):
+    return designing.build(inputs)
+
+
+def outputs(design, **changed):
+    devices = {h.name: DeviceOutput(h.name, "machine", h.slot, str(h.management.ip)) for h in design.hosts}
+    return Outputs("lab", design.digest, {**devices, **changed})
+
+
+def test_clean_run_puts_the_designed_hosts_into_service_and_keeps_the_spare(inputs, design):
+    after = machines.after(inputs.machines, design, outputs(design), [], "r1")
+    states = [after.slots[h.slot].state for h in design.hosts]
+    assert states == ["in_service"] * 8 + ["spare"]
+    assert machines.in_service(after) == 8
+
+
+def test_second_clean_run_changes_nothing(inputs, design):
+    once = machines.after(inputs.machines, design, outputs(design), [], "r1")
+    assert machines.after(once, design, outputs(design), [], "r2") == once
+
+
+def test_failing_cable_holds_back_the_host_at_its_end(inputs, design):
+    cable = next(link for link in design.links_of("gpu-003") if link.rail == 4)
+    finding = Finding("cabling", cable.cable, Verdict.FAIL, cause="exchanged", cables=(cable.cable,))
+    after = machines.after(inputs.machines, design, outputs(design), [finding], "r1")
+    record = after.slots[design.host("gpu-003").slot]
+    assert (record.state, record.reason) == ("new", "exchanged")
+    assert machines.in_service(after) == 7
+
+
+def test_late_machine_says_where_it_stopped(inputs, design):
+    host = design.host("gpu-002")
+    late = DeviceOutput(host.name, "machine", host.slot, "", state="late", phase="deploy", reason="no report in 600 s")
+    after = machines.after(inputs.machines, design, outputs(design, **{host.name: late}), [], "r1")
+    assert after.slots[host.slot].reason == "late in deploy: no report in 600 s"
+
+
+def test_a_finding_does_not_take_a_machine_out_of_service(inputs, design):
+    once = machines.after(inputs.machines, design, outputs(design), [], "r1")
+    finding = Finding("time", "gpu-001", Verdict.FAIL, wanted="under 100 ms", found="3 s")
+    record = machines.after(once, design, outputs(design), [finding], "r2").slots[design.host("gpu-001").slot]
+    assert record.state == "in_service"
+    assert "3 s" in record.reason
+
+
+def test_advice_holds_nobody_back(inputs, design):
+    advice = Finding("rate", "gpu-001:rail0", Verdict.ADVICE, wanted="400", found="380")
+    assert machines.in_service(machines.after(inputs.machines, design, outputs(design), [advice], "r1")) == 8
