@@ -5,6 +5,7 @@ All numbers are 0-based indexes unless a comment says otherwise. The same code s
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -195,7 +196,7 @@ def _lengths(env: Environment, links: Table, hosts: Table, switches: Table) -> n
     the unit; racks are 600 mm wide; rows stand one cold aisle and one rack apart (2.4 m).
     """
     row = np.array([rack.row for rack in env.racks])
-    position = np.array([_position(env, index) for index in range(len(env.racks))])
+    position = _positions(env)
     height = np.array([rack.units for rack in env.racks])
     up = links["uplink"]
     last_host, a = max(len(hosts) - 1, 0), links["a"]
@@ -212,7 +213,11 @@ def _lengths(env: Environment, links: Table, hosts: Table, switches: Table) -> n
     return STOCK_M[np.minimum(np.searchsorted(STOCK_M, way), len(STOCK_M) - 1)]
 
 
-def _position(env: Environment, index: int) -> int:
-    rack = env.racks[index]
-    before = sum(1 for other in env.racks[:index] if other.row == rack.row)
-    return rack.position if rack.position is not None else before + 1
+def _positions(env: Environment) -> npt.NDArray[np.int64]:
+    """Return each rack's place in its row: declared, else one after another in the order of the file."""
+    seen: Counter[int] = Counter()
+    found = []
+    for rack in env.racks:
+        seen[rack.row] += 1
+        found.append(seen[rack.row] if rack.position is None else rack.position)
+    return np.array(found)

@@ -105,6 +105,10 @@ class Design:
         """Return the catalogue's entry of a host."""
         return catalog.server(host.kind)
 
+    def switch_kind(self, switch: Switch) -> SwitchKind:
+        """Return the catalogue's entry of a switch."""
+        return catalog.switch(switch.kind)
+
     @cached_property
     def host_splits(self) -> int:
         """Into how many ports a leaf's socket is divided on the side of the hosts."""
@@ -138,9 +142,10 @@ class Design:
         links, hosts = self.columns.links, len(self.columns.hosts)
         a = np.where(links["uplink"], links["a"].astype(np.int64) + hosts, links["a"])
         device = np.concatenate([a, links["b"].astype(np.int64) + hosts])
-        order = np.argsort(device, kind="stable")
+        link = np.tile(np.arange(len(links)), 2)
+        order = np.lexsort((link, device))
         starts = np.searchsorted(device[order], np.arange(hosts + len(self.columns.switches) + 1))
-        return order % len(links), starts
+        return link[order], starts
 
     def _slot(self, row: np.void) -> str:
         return f"{self.columns.racks[row['rack']]}u{row['unit']:02d}"

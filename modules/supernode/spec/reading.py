@@ -70,7 +70,7 @@ def _document(model: type[Model], text: str, name: str, problems: list[Problem])
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems += [wording.problem(row, model, name) for row in error.errors(include_url=False)]
+        problems += wording.problems(error.errors(include_url=False), model, name)
         return _what_can_be_read(model, data, error)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -38,6 +38,16 @@ _KINDS = {
     "ip_v4_address": "an IPv4 address",
     "ip_v4_network": "an IPv4 network such as 10.0.0.0/22",
 }
+
+
+def problems(rows: Sequence[Mapping[str, Any]], model: type[BaseModel], document: str) -> list[Problem]:
+    """Turn `ValidationError.errors()` into Problems.
+
+    A list whose entries are wrong is also reported as too short, for pydantic counts the right ones: that row says nothing new.
+    """
+    wrong_inside = {row["loc"][: i + 1] for row in rows for i in range(len(row["loc"]) - 1)}
+    telling = [row for row in rows if row["type"] != "too_short" or row["loc"] not in wrong_inside]
+    return [problem(row, model, document) for row in telling]
 
 
 def problem(row: Mapping[str, Any], model: type[BaseModel], document: str) -> Problem:
