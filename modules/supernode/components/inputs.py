@@ -1,17 +1,20 @@
-"""What each resource of a stack is given: one pure mapping from the Design, for `supernode plan` and for the Pulumi program.
+"""What each resource of a stack is given: one pure mapping from the Design, for the Pulumi program and for a plan.
 
 Keys are those of docs/contracts.md, section 7; values are plain JSON. Secrets stay references.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from supernode import catalog
 from supernode.design import Design, Host, Switch
-from supernode.spec import Identity, Machines, SlotState
+from supernode.errors import CouldNotRun
+from supernode.spec import Identity, SlotState
+from supernode.workspace import EnvironmentFolder
 
 
 class BootFacts(Protocol):
@@ -49,24 +52,31 @@ class Stack:
         return len(self.machines) + len(self.switches)
 
 
-def stack(design: Design, name: str, machines: Machines, facts: BootFacts, ssh_key: str) -> Stack:
+def ssh_key(folder: EnvironmentFolder) -> str:
+    """Return the reference to the operator's private key, from the environment's folder: the same in every checkout."""
+    key = folder.root / ".supernode" / folder.name / "ssh" / "id_ed25519"
+    return f"file:{os.path.relpath(key, folder.folder)}"
+
+
+def stack(design: Design, name: str, facts: BootFacts, key: str) -> Stack:
     """Compute what a stack holds.
 
     Args:
         design: the Design.
         name: one of `design.stacks()`.
-        machines: machines.yml; whether a machine is in service stands there alone.
         facts: what boot prepared.
-        ssh_key: reference to the operator's private key.
+        key: reference to the operator's private key.
 
     Raises:
-        KeyError: boot prepared no deploy ISO for one of the machines.
+        CouldNotRun: the design has no such stack, or boot prepared no deploy ISO for one of its machines.
     """
+    if name not in design.stacks():
+        raise CouldNotRun(f"stack {name}", f"environment {design.name} is cut into {', '.join(design.stacks())}")
     hosts = [host for host in design.hosts if host.stack == name]
     switches = [switch for switch in design.switches if switch.stack == name]
     return Stack(
-        machines={host.name: machine(design, host, machines, facts, ssh_key) for host in hosts},
-        switches={switch.name: switch_config(design, switch, ssh_key) for switch in switches},
+        machines={host.name: machine(design, host, facts, key) for host in hosts},
+        switches={switch.name: switch_config(design, switch, key) for switch in switches},
         after=_after(design, hosts, switches),
     )
 
@@ -83,12 +93,15 @@ def _after(design: Design, hosts: list[Host], switches: list[Switch]) -> dict[st
     return {name: tuple(sorted(waits)) for name, waits in wanted.items() if waits}
 
 
-def machine(design: Design, host: Host, machines: Machines, facts: BootFacts, ssh_key: str) -> dict[str, Any]:
+def machine(design: Design, host: Host, facts: BootFacts, key: str) -> dict[str, Any]:
     """Compute the inputs of one Machine; a slot that machines.yml does not know counts as in service."""
     environment = design.environment
     kind = catalog.server(host.kind)
-    record = machines.slots.get(host.slot)
+    record = design.machines.slots.get(host.slot)
     base = f"https://{environment.site.serve.address}:{environment.site.serve.port}"
+    if host.name not in facts.isos:
+        hint = f"run `supernode bringup {design.name}`, or `supernode image {design.name}` alone"
+        raise CouldNotRun(host.name, "it has no deploy medium yet", hint)
     iso = facts.isos[host.name]
     return {
         "name": host.name,
@@ -112,12 +125,12 @@ def machine(design: Design, host: Host, machines: Machines, facts: BootFacts, ss
         "power": "On",
         "deadlineS": environment.machines.deadline_s,
         "sshUser": environment.access.user,
-        "sshKey": ssh_key,
+        "sshKey": key,
         "strict": environment.machines.strict,
     }
 
 
-def switch_config(design: Design, switch: Switch, ssh_key: str) -> dict[str, Any]:
+def switch_config(design: Design, switch: Switch, key: str) -> dict[str, Any]:
     """Compute the inputs of one SwitchConfig."""
     files = design.switch_files(switch.name)
     return {
@@ -126,7 +139,7 @@ def switch_config(design: Design, switch: Switch, ssh_key: str) -> dict[str, Any
         "address": str(switch.management.ip),
         "hostKey": switch.identity.ssh_host_key,
         "sshUser": design.environment.access.user,
-        "sshKey": ssh_key,
+        "sshKey": key,
         "files": [{"path": file.path, "content": file.content, "mode": file.mode} for file in files],
         "strict": design.environment.machines.strict,
     }

@@ -1,4 +1,4 @@
-"""The resources of our provider as Pulumi classes. Inputs are plain JSON with the names of the wire, as `inputs` computes them."""
+"""The resources of our provider as Pulumi classes; inputs are plain JSON with the names of the wire."""
 
 from __future__ import annotations
 

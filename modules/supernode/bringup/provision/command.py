@@ -1,0 +1,130 @@
+"""How the engine is started, stopped, and what its failures mean."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pulumi.automation import CommandResult, PulumiCommand
+from pulumi.automation.errors import CommandError, create_command_error
+from semver import VersionInfo
+
+from supernode.engine import Engine, wrong_passphrase
+from supernode.errors import CouldNotRun
+
+_LOCK = re.compile(r"created by \S+?@(?P<host>\S+) \(pid (?P<pid>\d+)\)")
+_TAIL = 6
+
+
+class Command(PulumiCommand):
+    """Starts our engine, in a session of its own: an interrupt reaches it once, from us, and it then ends in order.
+
+    A terminal would send Ctrl-C to the engine as well, and a second one makes it drop what it is doing. When we are
+    killed outright the kernel sends it the same interrupt, so that no update goes on unwatched.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.command = str(engine.path)
+        self.version = VersionInfo.parse(engine.version)
+        self._running: set[subprocess.Popen[str]] = set()
+
+    def run(
+        self,
+        args: list[str],
+        cwd: str,
+        additional_env: Mapping[str, str],
+        on_output: Callable[[str], Any] | None = None,
+        on_error: Callable[[str], Any] | None = None,
+    ) -> CommandResult:
+        """Run to the end; raises the Automation API's CommandError when the engine says no."""
+        setpriv = shutil.which("setpriv")
+        guard = [setpriv, "--pdeathsig", "INT", "--"] if setpriv else []
+        process = subprocess.Popen(
+            [*guard, self.command, "--non-interactive", *(arg for arg in args if arg != "--non-interactive")],
+            cwd=cwd,
+            env={**os.environ, **additional_env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._running.add(process)
+        try:
+            errors: list[str] = []
+            reader = threading.Thread(target=_read, args=(process.stderr, errors, on_error))
+            reader.start()
+            lines: list[str] = []
+            _read(process.stdout, lines, on_output)
+            reader.join()
+            result = CommandResult("\n".join(lines), "\n".join(errors), process.wait())
+        finally:
+            self._running.discard(process)
+        if result.code != 0:
+            raise create_command_error(result)
+        return result
+
+    def interrupt(self) -> None:
+        """Ask every engine that runs to end in order."""
+        for process in list(self._running):
+            with contextlib.suppress(ProcessLookupError):
+                process.send_signal(signal.SIGINT)
+
+
+def _read(stream: Any, lines: list[str], each: Callable[[str], Any] | None) -> None:
+    with stream:
+        for line in stream:
+            lines.append(line.rstrip())
+            if each is not None:
+                each(line.rstrip())
+
+
+def left_by_the_dead(error: CommandError) -> bool:
+    """Tell whether all locks on a stack are of dead processes of this machine: killed, they could not take them away."""
+    locks = list(_LOCK.finditer(str(error)))
+    return bool(locks) and all(lock["host"] == socket.gethostname() and not _lives(int(lock["pid"])) for lock in locks)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def explain(
+    error: CommandError, stack: str, environment: str, settings: Mapping[str, str], said: list[str]
+) -> CouldNotRun:
+    """Turn a failure of the engine into an error for a person.
+
+    Args:
+        error: what the Automation API raised.
+        stack: the stack.
+        environment: its environment, for the hint.
+        settings: the variables the engine was started with.
+        said: the errors among the engine's events; the most exact there is.
+    """
+    text = str(error)
+    passphrase = wrong_passphrase(text, stack, dict(settings))
+    if passphrase is not None:
+        return passphrase
+    if "currently locked by" in text:
+        return CouldNotRun(
+            f"stack {stack}",
+            "another run holds it: " + "; ".join(match[0] for match in _LOCK.finditer(text)),
+            f"wait for that run; if it is gone: supernode shell {environment}, then pulumi cancel --yes -s {stack}",
+        )
+    lines = said or [line for line in text.splitlines() if "error" in line][-_TAIL:] or text.splitlines()[-_TAIL:]
+    own = [line for line in lines if line != "update failed"]
+    return CouldNotRun(f"stack {stack}", "; ".join(dict.fromkeys(own or lines)))
