@@ -13,7 +13,7 @@ class Console:
     """The serial console of one machine.
 
     Args:
-        path: the file that takes every line; its tail is read back, so that lines outlive the daemon. None keeps no file.
+        path: the file that takes every line; its tail is read back, so that lines outlive the daemon. None: no file.
     """
 
     def __init__(self, path: Path | None = None) -> None:

@@ -1,7 +1,7 @@
-"""A simulated server: power, POST, and what it boots, over works that the lab provides.
+r"""A simulated server: power, POST, and what it boots, over works that the lab provides.
 
 off --power on--> POST --media--> deploy step --ends--> POST --disk--> system --reboot--> POST
-                    \\--hung, or nothing to boot--> stays until power is cut or it is reset
+                    \--hung, or nothing to boot--> stays until power is cut or it is reset
 """
 
 from __future__ import annotations

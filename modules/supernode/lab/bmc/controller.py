@@ -1,0 +1,151 @@
+"""One BMC: its parts, what it does in POST, and its power actions."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import logging
+import time
+import uuid
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from supernode.errors import CouldNotRun
+from supernode.lab.bmc.access import Access, hash_password
+from supernode.lab.bmc.faults import Faults
+from supernode.lab.bmc.firmware import Updates
+from supernode.lab.bmc.hardware import Habits, Kind
+from supernode.lab.bmc.media import Media
+from supernode.lab.bmc.settings import apply_bios, consume_boot
+from supernode.lab.bmc.state import LOG_KEPT, Account, LogEntry, Store
+from supernode.lab.chassis import Chassis, MediaInfo, PostHung
+
+ANSWER_S = 0.2  # for the answer to the reset to leave, before nothing does
+
+log = logging.getLogger(__name__)
+
+
+class Bmc:
+    """A management controller and the Board of its chassis.
+
+    Args:
+        folder: where its state and media lie.
+        credentials: name and password of the account that a BMC without state gets.
+    """
+
+    def __init__(
+        self, chassis: Chassis, kind: Kind, folder: Path, credentials: tuple[str, str], habits: Habits | None = None
+    ) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.chassis, self.kind, self.folder = chassis, kind, folder
+        self.habits = habits or Habits()
+        self.store = Store(folder / "bmc.json")
+        self.state = self.store.state
+        if self.store.fresh:
+            self._first_state(*credentials)
+        self.access = Access(self.state, self.habits)
+        self.faults = Faults(chassis.slot)
+        self.media = Media(self.state, folder)
+        self.updates = Updates(self.state, kind, folder)
+        self.uuid = str(uuid.uuid5(uuid.UUID(chassis.identity.uuid), "bmc"))
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.hearing: Callable[[bool], None] = lambda _: None  # set by who holds the sockets
+        self.updates.drop_running()  # those of a former life
+        chassis.connect(self)
+
+    def _first_state(self, name: str, password: str) -> None:
+        self.state.accounts = [Account("1", name, "Administrator", hash_password(password))]
+        self.state.bios = {key: attribute.default for key, attribute in self.kind.bios.items()}
+        self.state.firmware = dict(self.kind.firmware)
+
+    # The machine's side: supernode.lab.chassis.Board.
+
+    async def post(self) -> MediaInfo | None:
+        """See Board."""
+        fault = self.faults.get("host-never-boots")
+        if fault is not None:
+            self.record(f"POST stopped at code {int(fault['code']):#04x}", "Critical")
+            await self.store.save()
+            raise PostHung(int(fault["code"]))
+        for name in apply_bios(self.state):
+            self.record(f"BIOS attribute {name} applied")
+        for update in self.updates.apply(manager=False):
+            self.record(f"Firmware {update} applied")
+        media = await self._chosen(consume_boot(self.state.boot))
+        await self.store.save()
+        return media
+
+    async def _chosen(self, target: str) -> MediaInfo | None:
+        """Return the media to boot; as on real firmware, a source that fails leads on to the next: the disk."""
+        try:
+            if target == "Cd" and self.state.medium is not None:
+                return await self.media.read()
+            if target == "UefiHttp":
+                return await self.media.http_boot(self.state.boot.http_uri)
+        except CouldNotRun as failure:
+            self.record(f"Boot from {target} failed: {failure}", "Warning")
+        return None
+
+    def record(self, message: str, severity: str = "OK") -> None:
+        """See Board."""
+        self.state.log.append(LogEntry(self.state.next_log_id, self.now(), severity, message))
+        self.state.next_log_id += 1
+        del self.state.log[:-LOG_KEPT]
+
+    # The operator's side.
+
+    async def power(self, reset_type: str) -> None:
+        """Do one ResetType; those that ask the system return at once."""
+        chassis = self.chassis
+        self.record(f"Power: {reset_type}")
+        if reset_type in ("On", "ForceOn"):
+            await chassis.power_on()
+        elif reset_type in ("ForceOff", "GracefulShutdown"):
+            await chassis.power_off(hard=reset_type == "ForceOff")
+        elif reset_type == "PowerCycle":
+            await chassis.power_off(hard=True)
+            await chassis.power_on()
+        else:
+            await chassis.reset(hard=reset_type == "ForceRestart")
+
+    async def restart(self) -> None:
+        """Reset the BMC itself: sessions end, pending BMC firmware holds, nothing answers for a while."""
+        self.access.forget()
+        self.updates.drop_running()
+        for update in self.updates.apply(manager=True):
+            self.record(f"Firmware {update} applied")
+        self.record("BMC reset")
+        await asyncio.sleep(ANSWER_S)
+        self.hearing(False)
+        await asyncio.sleep(self.habits.manager_reset_s)
+        self.hearing(True)
+
+    def now(self) -> float:
+        """Return the BMC's own time, in seconds since the epoch."""
+        return time.time() + self.state.clock_offset_s
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run something after the answer has gone."""
+        task = asyncio.create_task(self._logged(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _logged(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+            await self.store.save()
+        except Exception:
+            log.exception("%s: background work of the BMC failed", self.chassis.slot)
+
+    async def close(self) -> None:
+        """End background work and save."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.store.save()
+
+
+def timestamp(at: float) -> str:
+    """Write seconds since the epoch as Redfish does."""
+    return datetime.datetime.fromtimestamp(int(at), datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

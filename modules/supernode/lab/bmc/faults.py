@@ -1,0 +1,127 @@
+"""What can be wrong with a BMC or its machine, by name; each is looked up where it bites."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import random
+import socket
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from supernode.errors import CouldNotRun
+
+SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
+
+
+@dataclass(frozen=True)
+class FaultKind:
+    """A fault that can be injected.
+
+    Attributes:
+        about: one line for `supernode lab fault --help`.
+        arguments: their defaults; an argument has its default's type.
+    """
+
+    name: str
+    about: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+KINDS: Mapping[str, FaultKind] = {
+    kind.name: kind
+    for kind in (
+        FaultKind("bmc-dead", "the BMC answers no packet"),
+        FaultKind("bmc-slow", "answers come late, at a rate", {"delay_s": 10.0, "rate": 1.0}),
+        FaultKind("bmc-503", "answers are 503, at a rate", {"rate": 1.0, "retry_after_s": 0}),
+        FaultKind("host-never-boots", "power comes on, POST stops at a code", {"code": 0x92}),
+    )
+}
+
+
+class Faults:
+    """The faults of one BMC.
+
+    Args:
+        slot: named in errors, and the seed of the rates, so that a run can be repeated.
+    """
+
+    def __init__(self, slot: str) -> None:
+        self._slot = slot
+        self._active: dict[str, dict[str, Any]] = {}
+        self._random = random.Random(slot)  # noqa: S311 - a rate, no secret
+        self._awake = asyncio.Event()
+        self._awake.set()
+
+    @property
+    def active(self) -> Mapping[str, Mapping[str, Any]]:
+        """What is injected at present."""
+        return self._active
+
+    def set(self, name: str, **arguments: Any) -> None:
+        """Inject a fault, or give it other arguments.
+
+        Raises:
+            CouldNotRun: no such fault or argument, or a value of another type.
+        """
+        kind = KINDS.get(name)
+        if kind is None:
+            raise CouldNotRun(self._slot, f"no fault {name!r}", f"known: {', '.join(KINDS)}")
+        for key, value in arguments.items():
+            default = kind.arguments.get(key)
+            if default is None or not isinstance(
+                value, (int, float) if isinstance(default, (int, float)) else type(default)
+            ):
+                known = ", ".join(f"{k}={v}" for k, v in kind.arguments.items()) or "none"
+                raise CouldNotRun(self._slot, f"fault {name} cannot take {key}={value!r}", f"its arguments: {known}")
+        self._active[name] = {**kind.arguments, **arguments}
+        self._note()
+
+    def clear(self, name: str | None = None) -> None:
+        """Take a fault away, or all."""
+        for each in [name] if name is not None else list(self._active):
+            self._active.pop(each, None)
+        self._note()
+
+    def get(self, name: str) -> Mapping[str, Any] | None:
+        """Return a fault's arguments when it is injected and, where it has a rate, strikes this time."""
+        arguments = self._active.get(name)
+        if arguments is None or self._random.random() >= arguments.get("rate", 1.0):
+            return None
+        return arguments
+
+    @property
+    def dead(self) -> bool:
+        """Whether no packet is to be answered."""
+        return "bmc-dead" in self._active
+
+    async def wait_alive(self) -> None:
+        """Return at once, or when the BMC is no longer dead."""
+        await self._awake.wait()
+
+    def release(self) -> None:
+        """Let waiting requests go on, for the BMC is being shut down."""
+        self._awake.set()
+
+    def _note(self) -> None:
+        if self.dead:
+            self._awake.clear()
+        else:
+            self._awake.set()
+
+
+def deafen(sock: socket.socket) -> None:
+    """Make the kernel drop every packet for this socket.
+
+    A closed port would answer with a reset; on a listening socket even the first packet of a connection is dropped, so
+    that the other side sees what a dead BMC gives: nothing.
+    """
+    drop_all = ctypes.create_string_buffer(struct.pack("HBBI", 0x06, 0, 0, 0))  # one instruction: return 0 bytes
+    sock.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, struct.pack("@HP", 1, ctypes.addressof(drop_all)))
+
+
+def restore(sock: socket.socket) -> None:
+    """Let the socket hear again."""
+    sock.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)

@@ -1,0 +1,51 @@
+"""Chassis/1: the enclosure and the boards in it."""
+
+from __future__ import annotations
+
+from supernode.lab.bmc.controller import Bmc
+from supernode.lab.bmc.resources.shape import HEALTHY, V1, collection, link, links, resource
+from supernode.lab.bmc.routes import Body, Call, get
+
+ALL = f"{V1}/Chassis"
+ONE = f"{ALL}/1"
+
+
+@get(ALL)
+def every(_bmc: Bmc, call: Call) -> Body:
+    """List the one chassis."""
+    return collection("Chassis", ALL, "Chassis", [ONE], call)
+
+
+@get(ONE)
+def chassis(bmc: Bmc, _call: Call) -> Body:
+    """Show the enclosure."""
+    power = bmc.chassis.power_state()
+    return resource(
+        "Chassis.v1_25_1",
+        ONE,
+        "Chassis",
+        ChassisType="RackMount",
+        Manufacturer=bmc.kind.vendor,
+        Model=bmc.kind.model,
+        SerialNumber=bmc.chassis.identity.chassis_serial,
+        PowerState=power.value,
+        Status=HEALTHY,
+        MaxPowerWatts=bmc.kind.power_w,
+        Location={"PartLocation": {"LocationType": "Slot", "ServiceLabel": bmc.chassis.slot}},
+        Assembly=link(f"{ONE}/Assembly"),
+        Links={"ComputerSystems": links([f"{V1}/Systems/1"]), "ManagedBy": links([f"{V1}/Managers/1"])},
+    )
+
+
+@get(f"{ONE}/Assembly")
+def assembly(bmc: Bmc, call: Call) -> Body:
+    """Show the system board, which has a serial number of its own."""
+    board = {
+        "@odata.id": f"{call.path}#/Assemblies/0",
+        "MemberId": "0",
+        "Name": "System Board",
+        "PhysicalContext": "SystemBoard",
+        "SerialNumber": bmc.chassis.identity.board_serial,
+        "Status": HEALTHY,
+    }
+    return resource("Assembly.v1_5_1", call.path, "Assemblies", Assemblies=[board])

@@ -1,0 +1,145 @@
+"""Downloads and reports as a BMC or a deploy step makes them: blocking, for a thread; TLS as told, no redirects."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+import urllib.parse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from supernode.errors import CouldNotRun
+
+CHUNK = 1 << 20
+TIMEOUT_S = 30.0
+LIMIT_BYTES = 64 << 30
+
+
+class FetchFailed(CouldNotRun):
+    """The other side could not be reached, was not trusted, or refused.
+
+    Attributes:
+        why: "address", "connect", "tls", "status" or "length".
+    """
+
+    def __init__(self, url: str, why: str, what: str) -> None:
+        self.why = why
+        super().__init__(url, what)
+
+
+def trust(ca_pem: str | None) -> ssl.SSLContext:
+    """Make a TLS context that trusts these certificates and no others; None verifies nothing.
+
+    Raises:
+        ssl.SSLError: no certificate in the text.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if ca_pem is None:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        context.load_verify_locations(cadata=ca_pem)
+    return context
+
+
+def fetch(
+    url: str,
+    into: Path,
+    ca_pem: str | None,
+    limit_bytes: int = LIMIT_BYTES,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Download a file, under another name until it is whole.
+
+    Args:
+        url: http or https.
+        into: the file to write.
+        ca_pem: what to trust for https; None trusts anyone.
+        limit_bytes: larger answers are refused.
+        progress: called with the bytes so far and in all (0 when not known) after each MiB.
+
+    Returns:
+        The size in bytes.
+
+    Raises:
+        FetchFailed: see its `why`.
+    """
+    partial = into.with_name(f"{into.name}.part")
+    connection = _connect(url, ca_pem)
+    try:
+        answer = _exchange(connection, url, "GET", None, {})
+        size = _store(answer, partial, url, limit_bytes, progress)
+    except OSError as error:
+        raise FetchFailed(url, "connect", str(error)) from error
+    finally:
+        connection.close()
+    partial.replace(into)
+    return size
+
+
+def post(url: str, body: bytes, ca_pem: str, headers: Mapping[str, str]) -> None:
+    """Send a JSON document.
+
+    Raises:
+        FetchFailed: it did not arrive, or the answer is no 2xx.
+    """
+    connection = _connect(url, ca_pem)
+    try:
+        _exchange(connection, url, "POST", body, {"Content-Type": "application/json", **headers}).read()
+    finally:
+        connection.close()
+
+
+def _connect(url: str, ca_pem: str | None) -> http.client.HTTPConnection:
+    parts = urllib.parse.urlsplit(url)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError as error:
+        raise FetchFailed(url, "address", str(error)) from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise FetchFailed(url, "address", "not an http or https address")
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+    try:
+        return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=trust(ca_pem))
+    except ssl.SSLError as error:
+        raise FetchFailed(url, "tls", f"the trusted certificates cannot be read: {error.reason or error}") from error
+
+
+def _exchange(
+    connection: http.client.HTTPConnection, url: str, method: str, body: bytes | None, headers: Mapping[str, str]
+) -> http.client.HTTPResponse:
+    parts = urllib.parse.urlsplit(url)
+    target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
+    try:
+        connection.request(method, target, body=body, headers=dict(headers))
+        answer = connection.getresponse()
+    except ssl.SSLCertVerificationError as error:
+        raise FetchFailed(url, "tls", f"the server's certificate is not trusted: {error.verify_message}") from error
+    except (OSError, http.client.HTTPException) as error:
+        raise FetchFailed(url, "connect", str(error) or type(error).__name__) from error
+    if not 200 <= answer.status < 300:
+        raise FetchFailed(url, "status", f"the server answered {answer.status} {answer.reason}")
+    return answer
+
+
+def _store(
+    answer: http.client.HTTPResponse,
+    path: Path,
+    url: str,
+    limit_bytes: int,
+    progress: Callable[[int, int], None] | None,
+) -> int:
+    total, done = answer.length or 0, 0
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        while chunk := answer.read(CHUNK):
+            done += len(chunk)
+            if max(done, total) > limit_bytes:
+                raise FetchFailed(url, "length", f"larger than {limit_bytes} bytes")
+            stream.write(chunk)
+            if progress is not None:
+                progress(done, total)
+    if total and done != total:
+        raise FetchFailed(url, "length", f"ended after {done} of {total} bytes")
+    return done
