@@ -1,7 +1,9 @@
-"""The deploy step of a simulated machine: what the medium's init does on metal (contracts, section 5), with the same reports.
+"""The deploy step of a simulated machine: what the medium's init does on metal, with the same reports.
 
-What differs: the machine's first system does not run, so the lab fetches in its place, each image once for all its machines,
-and an overlay on the image stands for the written disk.
+Contracts, section 5, has the rules.
+
+What differs: the machine's first system does not run, so the lab fetches in its place, each image once for all its
+machines, and an overlay on the image stands for the written disk.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ async def serve(arguments: argparse.Namespace) -> None:
     password = state / "bmc-password"
     if not password.is_file():
         workspace.write_atomically(password, secrets.token_urlsafe(12) + "\n", 0o600)
-    fleet = Fleet(state, state / "ca", (arguments.username, password.read_text(encoding="utf-8").strip()))
+    fleet = Fleet(state, (arguments.username, password.read_text(encoding="utf-8").strip()))
     console = Console(state / "console.log")
     await fleet.add(machine(arguments.slot, kind, len(kind.nics), console), kind, arguments.address, arguments.port)
     host, port = fleet.address(arguments.slot)

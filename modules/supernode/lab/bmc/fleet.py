@@ -35,17 +35,14 @@ class Fleet:
     """The BMCs of one lab.
 
     Args:
-        folder: takes a folder for each BMC, named by its slot.
-        authority: where the CA's key lies; it may outlive the BMCs.
+        folder: the authority under `ca/`, and a folder for each BMC under `bmc/<slot>/`.
         credentials: name and password of each BMC's first account.
         habits: how they behave where real ones differ.
     """
 
-    def __init__(
-        self, folder: Path, authority: Path, credentials: tuple[str, str], habits: Habits | None = None
-    ) -> None:
-        self.authority = Authority(authority)
-        self._folder, self._credentials, self._habits = folder, credentials, habits
+    def __init__(self, folder: Path, credentials: tuple[str, str], habits: Habits | None = None) -> None:
+        self.authority = Authority(folder / "ca")
+        self._folder, self._credentials, self._habits = folder / "bmc", credentials, habits
         self._seats: dict[str, _Seat] = {}
 
     async def add(self, chassis: Chassis, kind: Kind, address: str, port: int = 443) -> Bmc:
