@@ -1,0 +1,213 @@
+"""The exported artefacts that a lab is built from: read, checked against each other, and fingerprinted.
+
+The lab gets the tables that a cabling crew gets, never the Design, so that a wrong rule shows as a wrong cable.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network, collapse_addresses
+from pathlib import Path
+from typing import Any
+
+from supernode.errors import CouldNotRun
+from supernode.units import MbitPerS
+
+FILES = ("cabling.csv", "bmc.csv", "switches.csv", "site.json", "authorized_keys")
+LABS = IPv4Network("198.18.0.0/15")  # RFC 2544: for tests, routed nowhere
+LAB_PREFIX = 19
+
+
+@dataclass(frozen=True)
+class Cable:
+    """One row of cabling.csv; the a-end of a rail is the host's, that of an uplink the leaf's."""
+
+    cable: str
+    kind: str
+    a_device: str
+    a_port: str
+    b_device: str
+    b_port: str
+    rate: MbitPerS
+    mtu: int
+
+
+@dataclass(frozen=True)
+class Server:
+    """One row of bmc.csv."""
+
+    slot: str
+    device: str
+    kind: str
+    bmc: IPv4Interface
+    management: IPv4Interface
+
+
+@dataclass(frozen=True)
+class Switch:
+    """One row of switches.csv."""
+
+    slot: str
+    device: str
+    kind: str
+    management: IPv4Interface
+
+
+@dataclass(frozen=True)
+class Site:
+    """What site.json says that the lab has to provide.
+
+    Attributes:
+        gateway: of the management network; the lab's own router answers there.
+        block: the /19 that holds every address of this lab.
+        serve: where the operator's `supernode serve` listens, in the root namespace.
+    """
+
+    name: str
+    gateway: IPv4Interface
+    bmc_gateway: IPv4Interface
+    block: IPv4Network
+    time_servers: tuple[IPv4Address, ...]
+    serve: IPv4Address
+    bmc_username: str
+
+
+@dataclass(frozen=True)
+class Artefacts:
+    """All that a lab is built from.
+
+    Attributes:
+        digest: sha256 over the files' names and bytes; the same digest is the same lab.
+        authorized_keys: the operator's public keys, which a switch gets from zero-touch provisioning.
+    """
+
+    digest: str
+    site: Site
+    cables: tuple[Cable, ...]
+    servers: tuple[Server, ...]
+    switches: tuple[Switch, ...]
+    authorized_keys: str
+
+    def server(self, device_or_slot: str) -> Server | None:
+        """Find a server by its designed name or its slot."""
+        return next((row for row in self.servers if device_or_slot in (row.device, row.slot)), None)
+
+    def cables_of(self, device: str) -> tuple[Cable, ...]:
+        """Return the cables that end at a device."""
+        return tuple(cable for cable in self.cables if device in (cable.a_device, cable.b_device))
+
+
+def read(folder: Path) -> Artefacts:
+    """Read a folder of artefacts.
+
+    Raises:
+        CouldNotRun: a file is missing or no table of the agreed columns, a cable ends nowhere or in a used port, or an address lies
+            outside the lab's block.
+    """
+    texts = {name: _text(folder / name) for name in FILES}
+    digest = hashlib.sha256()
+    for name in FILES:
+        digest.update(f"{name}\0{len(texts[name])}\0{texts[name]}".encode())
+    try:
+        artefacts = Artefacts(
+            digest=digest.hexdigest(),
+            site=_site(json.loads(texts["site.json"])),
+            cables=tuple(_cable(row) for row in _rows(texts["cabling.csv"])),
+            servers=tuple(_server(row) for row in _rows(texts["bmc.csv"])),
+            switches=tuple(_switch(row) for row in _rows(texts["switches.csv"])),
+            authorized_keys=texts["authorized_keys"],
+        )
+    except (KeyError, ValueError) as error:
+        raise CouldNotRun(str(folder), f"is not a folder of artefacts: {error!r}", "export them again with this version") from error
+    _check(folder, artefacts)
+    return artefacts
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise CouldNotRun(str(path), f"cannot be read ({error.strerror})", "`supernode lab start` exports the artefacts first") from error
+
+
+def _rows(text: str) -> Iterable[Mapping[str, str]]:
+    return csv.DictReader(text.splitlines())
+
+
+def _cable(row: Mapping[str, str]) -> Cable:
+    rate = MbitPerS(float(row["rate_mbit_s"]))
+    ends = (row["a_device"], row["a_port"], row["b_device"], row["b_port"])
+    return Cable(row["cable"], row["kind"], *ends, rate, int(row["mtu"]))
+
+
+def _server(row: Mapping[str, str]) -> Server:
+    addresses = IPv4Interface(row["bmc_address"]), IPv4Interface(row["management_address"])
+    return Server(row["slot"], row["device"], row["kind"], *addresses)
+
+
+def _switch(row: Mapping[str, str]) -> Switch:
+    return Switch(row["slot"], row["device"], row["kind"], IPv4Interface(row["management_address"]))
+
+
+def _site(document: Mapping[str, Any]) -> Site:
+    networks = {name: IPv4Network(entry["cidr"]) for name, entry in document["networks"].items()}
+    serve = IPv4Address(document["serve"]["address"])
+    gateways = {
+        name: IPv4Interface(f"{document['networks'][name]['gateway']}/{networks[name].prefixlen}") for name in ("management", "bmc")
+    }
+    return Site(
+        name=document["name"],
+        gateway=gateways["management"],
+        bmc_gateway=gateways["bmc"],
+        block=_block([*networks.values(), IPv4Network(serve)]),
+        time_servers=tuple(IPv4Address(address) for address in document["time_servers"]),
+        serve=serve,
+        bmc_username=document["bmc_username"],
+    )
+
+
+def _block(networks: Iterable[IPv4Network]) -> IPv4Network:
+    """Return the one /19 in which all networks lie."""
+    wide = [network for network in networks if network.prefixlen < LAB_PREFIX]
+    blocks = list(collapse_addresses(n.supernet(new_prefix=LAB_PREFIX) for n in networks if n.prefixlen >= LAB_PREFIX))
+    if wide or len(blocks) != 1 or blocks[0].prefixlen != LAB_PREFIX or not blocks[0].subnet_of(LABS):
+        found = ", ".join(map(str, [*wide, *blocks]))
+        raise ValueError(f"a lab's networks lie in one /{LAB_PREFIX} of {LABS}; these span {found}")
+    return blocks[0]
+
+
+def _check(folder: Path, artefacts: Artefacts) -> None:
+    faults = [*_cable_faults(artefacts), *_address_faults(artefacts)]
+    if faults:
+        more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
+        raise CouldNotRun(str(folder), "; ".join(faults[:3]) + more, "the design and its export disagree with each other")
+
+
+def _cable_faults(artefacts: Artefacts) -> list[str]:
+    devices = {row.device for row in (*artefacts.servers, *artefacts.switches)}
+    faults, used = [], set()
+    for cable in artefacts.cables:
+        for device, port in ((cable.a_device, cable.a_port), (cable.b_device, cable.b_port)):
+            if device not in devices:
+                faults.append(f"cable {cable.cable} ends at {device}, which is in no list")
+            if (device, port) in used:
+                faults.append(f"two cables end at {device} {port}")
+            used.add((device, port))
+        if cable.rate <= 0:
+            faults.append(f"cable {cable.cable} has no rate")
+    return faults
+
+
+def _address_faults(artefacts: Artefacts) -> list[str]:
+    site = artefacts.site
+    named: list[tuple[str, IPv4Address]] = [(f"time server {address}", address) for address in site.time_servers]
+    for server in artefacts.servers:
+        named += [(f"BMC of {server.device}", server.bmc.ip), (server.device, server.management.ip)]
+    named += [(switch.device, switch.management.ip) for switch in artefacts.switches]
+    faults = [f"{name} lies outside {site.block}" for name, address in named if address not in site.block]
+    addresses = [address for _, address in named]
+    return faults + [f"{address} is given twice" for address in sorted({a for a in addresses if addresses.count(a) > 1})]

@@ -1,0 +1,118 @@
+"""What a server's own /sys shows of its hardware: the labels (SMBIOS) and the NICs by PCI address.
+
+A folder on disk, bound read-only into the machine at /run/board; the first process of the machine, which stands for its firmware,
+lays it over /sys and becomes the system's init. The list of netdevs under a PCI address follows renames, as on metal.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from supernode import catalog
+from supernode.lab.artefacts import Server
+from supernode.lab.chassis import Identity
+from supernode.lab.wiring import Port
+
+INSIDE = Path("/run/board")
+FIRMWARE = f"""#!/bin/sh
+# What firmware and the bus scan would have put into /sys.
+mount -t overlay -o ro,lowerdir={INSIDE}/class:/sys/class board /sys/class
+mount -t overlay -o ro,lowerdir={INSIDE}/virtual:/sys/devices/virtual board /sys/devices/virtual
+[ -d /sys/bus/pci/devices ] || mount -t overlay -o ro,lowerdir={INSIDE}/bus:/sys/bus board /sys/bus
+mount --bind {INSIDE}/pci /sys/bus/pci/devices
+exec /lib/systemd/systemd --show-status=true
+"""
+# An Ethernet controller of NVIDIA's (pci.ids: 15b3:1021 is ConnectX-7) in a Gen5 x16 slot, as in the machines that the lab's kinds stand for.
+_NIC = {
+    "class": "0x020000", "vendor": "0x15b3", "device": "0x1021", "current_link_speed": "32.0 GT/s PCIe", "current_link_width": "16",
+    "max_link_speed": "32.0 GT/s PCIe", "max_link_width": "16",
+}  # fmt: skip
+_MANAGEMENT = {"class": "0x020000", "vendor": "0x8086", "device": "0x1533", "current_link_speed": "2.5 GT/s PCIe", "current_link_width": "1"}
+_UPPER_SOCKET_BUS = 0x80
+
+
+@dataclass(frozen=True)
+class BoardFolder:
+    """The simulated part of one server's /sys.
+
+    Attributes:
+        folder: where it lies on the lab's machine.
+        ports: the server's ports.
+    """
+
+    folder: Path
+    ports: tuple[Port, ...]
+
+    @property
+    def binds(self) -> tuple[str, ...]:
+        """The nspawn argument that shows it to the machine."""
+        return (f"--bind-ro={self.folder}:{INSIDE}",)
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The machine's first process."""
+        return ("/bin/sh", str(INSIDE / "firmware"))
+
+    def make(self, server: Server, identity: Identity) -> None:
+        """Write the folder anew, with every port under its first name."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        labels = self.folder / "virtual" / "dmi" / "id"
+        _values(labels, _labels(server, identity))
+        for name in ("product_serial", "board_serial", "chassis_serial", "product_uuid"):
+            (labels / name).chmod(0o400)  # as the kernel has it: root's only
+        (self.folder / "class" / "dmi").mkdir(parents=True)
+        (self.folder / "class" / "dmi" / "id").symlink_to("../../devices/virtual/dmi/id")
+        (self.folder / "bus" / "pci" / "devices").mkdir(parents=True)
+        (self.folder / "pci").mkdir()
+        for port in self._on_bus():
+            _values(self.folder / "pci" / port.pci, {**_device(port)})
+        (self.folder / "firmware").write_text(FIRMWARE, encoding="utf-8")
+        self.follow({port.index: port.name for port in self.ports})
+
+    def follow(self, names: Mapping[int, str]) -> None:
+        """List each port under the name that its link has now; a link that is gone is listed nowhere."""
+        for port in self._on_bus():
+            self.renamed(port.index, names.get(port.index, ""))
+
+    def renamed(self, index: int, name: str) -> None:
+        """List one port under another name."""
+        port = next((port for port in self._on_bus() if port.index == index), None)
+        if port is None:
+            return
+        folder = self.folder / "pci" / port.pci / "net"
+        folder.mkdir(exist_ok=True)
+        if name and not (folder / name).is_symlink():
+            (folder / name).symlink_to(f"/sys/class/net/{name}")
+        for other in folder.iterdir():
+            if other.name != name:
+                with contextlib.suppress(FileNotFoundError):
+                    other.unlink()
+
+    def _on_bus(self) -> Iterable[Port]:
+        return (port for port in self.ports if port.pci)
+
+
+def _device(port: Port) -> dict[str, str]:
+    values = dict(_MANAGEMENT if port.designed == "management" else _NIC)
+    values["numa_node"] = str(int(int(port.pci.split(":")[1], 16) >= _UPPER_SOCKET_BUS))
+    return values
+
+
+def _labels(server: Server, identity: Identity) -> dict[str, str]:
+    kind = catalog.server(server.kind)
+    return {
+        "sys_vendor": kind.vendor, "board_vendor": kind.vendor, "chassis_vendor": kind.vendor, "product_name": kind.model,
+        "board_name": kind.model, "product_serial": identity.system_serial, "board_serial": identity.board_serial,
+        "chassis_serial": identity.chassis_serial, "product_uuid": identity.uuid, "chassis_type": "23",
+        "bios_version": str(kind.firmware.get("BIOS", "")),
+    }  # fmt: skip
+
+
+def _values(folder: Path, values: Mapping[str, str]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, value in values.items():
+        (folder / name).write_text(value + "\n", encoding="utf-8")

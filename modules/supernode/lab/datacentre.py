@@ -1,0 +1,165 @@
+"""The lab's inside: networks, switches, servers with their BMCs, the time server, and the faults that stand."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from pathlib import Path
+from typing import Any
+
+from supernode import catalog
+from supernode.errors import CouldNotRun
+from supernode.lab import clock, netspace, switches, wiring
+from supernode.lab.artefacts import Artefacts, Server
+from supernode.lab.bmc.fleet import Fleet
+from supernode.lab.chassis import Identity, Port
+from supernode.lab.console import Console
+from supernode.lab.disks import Images
+from supernode.lab.factory import Factory
+from supernode.lab.machine import Machine
+from supernode.lab.places import Places
+from supernode.lab.servers import SETTINGS, Ports, ServerWorks
+from supernode.lab.switches import RunningSwitch
+
+log = logging.getLogger(__name__)
+ROUTER = {"ipv4/ip_forward": "1", "ipv4/conf/all/rp_filter": "0", "ipv4/conf/default/rp_filter": "0", "ipv4/conf/all/arp_ignore": "0"}
+SWITCHES_UP_S = 120.0
+
+
+class Datacentre:
+    """One lab, from the inside of its namespaces.
+
+    Attributes:
+        phase: how far the start came; "ready" at its end.
+        machines: by slot.
+    """
+
+    def __init__(self, places: Places, artefacts: Artefacts, nos: Path) -> None:
+        self.places, self.artefacts, self.nos = places, artefacts, nos
+        self.phase = "networks"
+        self.factory = Factory(places.factory)
+        self.images = Images(Path("/run/supernode-images"))
+        self.fleet = Fleet(places.factory, (artefacts.site.bmc_username, self.factory.password()))
+        self.works = {server.slot: self._works(server) for server in artefacts.servers}
+        self.machines = {slot: self._machine(works) for slot, works in self.works.items()}
+        self.switches = {row.device: self._switch(row.device) for row in artefacts.switches}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def build(self) -> None:
+        """Make everything and power the switches; machines stay off.
+
+        Raises:
+            CouldNotRun: the kernel refused a network, or a switch does not come up.
+        """
+        await asyncio.to_thread(self._networks)
+        self.phase = "bmcs"
+        for server in self.artefacts.servers:
+            await self.fleet.add(self.machines[server.slot], catalog.server(server.kind), str(server.bmc.ip))
+        self.phase = "switches"
+        site = self.artefacts.site
+        self._keep(clock.serve(self.nos, Path("/run/clock"), site.time_servers, site.block, log.info))
+        for switch in self.switches.values():
+            await asyncio.to_thread(switch.install)
+            self._keep(switch.run())
+        late = await switches.wait_for_login(self._switch_addresses(), SWITCHES_UP_S)
+        if late:
+            raise CouldNotRun(", ".join(late), f"no login after {SWITCHES_UP_S:g} s", f"see {self.places.folder}/slots/*/console.log")
+        self.phase = "ready"
+
+    def status(self) -> dict[str, Any]:
+        """Return what runs, for `supernode lab status`."""
+        return {
+            "lab": self.places.name,
+            "phase": self.phase,
+            "digest": self.artefacts.digest,
+            "servers": [self._server_status(row) for row in self.artefacts.servers],
+            "switches": [
+                {"slot": row.slot, "device": row.device, "state": self.switches[row.device].state, "management": str(row.management.ip)}
+                for row in self.artefacts.switches
+            ],
+            "cables": len(self.artefacts.cables),
+        }
+
+    def slot(self, target: str) -> str:
+        """Return the slot of a server, by name or slot.
+
+        Raises:
+            CouldNotRun: no such server.
+        """
+        server = self.artefacts.server(target)
+        if server is None:
+            known = ", ".join(row.device for row in self.artefacts.servers[:6])
+            raise CouldNotRun(target, "is no server of this lab", f"servers: {known}{' …' if len(self.artefacts.servers) > 6 else ''}")
+        return server.slot
+
+    async def power(self, target: str, action: str) -> Mapping[str, Any]:
+        """Do what the buttons on a machine's front do: `on`, `off` (at once), `shutdown` or `reset`."""
+        machine = self.machines[self.slot(target)]
+        actions: dict[str, Coroutine[Any, Any, None]] = {}
+        if action == "on":
+            actions[action] = machine.power_on()
+        elif action in ("off", "shutdown"):
+            actions[action] = machine.power_off(hard=action == "off")
+        elif action == "reset":
+            actions[action] = machine.reset(hard=True)
+        else:
+            raise CouldNotRun(target, f"no power action {action!r}", "on, off, shutdown, reset")
+        await actions[action]
+        return {"slot": machine.slot, "power": machine.power_state()}
+
+    async def install(self, target: str, image: Path, seed: Mapping[str, str]) -> Mapping[str, Any]:
+        """Write an image and a seed onto a machine's disk, as a technician with a disk cloner does; the machine must be off."""
+        slot = self.slot(target)
+        if self.works[slot].container is not None:
+            raise CouldNotRun(target, "is running", "power it off first")
+        await asyncio.to_thread(self.works[slot].install, image, seed)
+        return {"slot": slot, "installed": True}
+
+    def _works(self, server: Server) -> ServerWorks:
+        places = self.places.slot(server.slot)
+        identity = Identity.manufactured(self.places.name, server.slot)
+        ports = Ports(server.device, wiring.server_ports(self.places.name, server))
+        return ServerWorks(server, identity, places, self.images, ports, Console(places.console))
+
+    def _machine(self, works: ServerWorks) -> Machine:
+        labels = tuple(Port(port.designed, port.mac, port.rate) for port in works.ports.ports)
+        return Machine(works.server.slot, works.server.kind, works.identity, labels, works, works.console)
+
+    def _switch(self, device: str) -> RunningSwitch:
+        switch = next(row for row in self.artefacts.switches if row.device == device)
+        files = switches.provisioning(switch, self.artefacts, self.factory.switch_key(switch.slot))
+        return RunningSwitch(switch, self.places.slot(switch.slot), self.nos, files)
+
+    def _networks(self) -> None:
+        site = self.artefacts.site
+        for name, value in ROUTER.items():
+            Path("/proc/sys/net", name).write_text(value, encoding="ascii")
+        netspace.batch([f"link set {wiring.UPLINK} up", f"route add {site.serve} dev {wiring.UPLINK}"])
+        netspace.batch(wiring.commands(self.places.name, self.artefacts))
+        for space in wiring.spaces(self.artefacts):
+            netspace.set_sysctls(space, SETTINGS)
+        for space, lines in wiring.qdisc_commands(self.artefacts, self.artefacts.cables).items():
+            netspace.batch(lines, space, "tc")
+
+    def _switch_addresses(self) -> dict[str, Any]:
+        return {row.device: row.management.ip for row in self.artefacts.switches}
+
+    def _server_status(self, server: Server) -> dict[str, Any]:
+        machine, works = self.machines[server.slot], self.works[server.slot]
+        return {
+            "slot": server.slot, "device": server.device, "kind": server.kind, "bmc": str(server.bmc.ip),
+            "management": str(server.management.ip), "power": machine.power_state(), "progress": machine.boot_progress(),
+            "disk": "written" if works.installed() else "empty",
+        }  # fmt: skip
+
+    def _keep(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            log.error("a part of the lab ended", exc_info=task.exception())
+            self.phase = f"failed: {task.exception()}"

@@ -1,0 +1,99 @@
+"""What was made before the truck came: labels, keys and passwords; and the delivery sheet that comes with the machines.
+
+Labels follow from the lab's name and the slot. Keys are made once and outlive a stop, so that what an operator bound stays bound.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from supernode import workspace
+from supernode.lab.artefacts import Artefacts
+from supernode.lab.chassis import Identity
+
+MACHINE_COLUMNS = ("slot", "kind", "system_serial", "board_serial", "chassis_serial", "uuid", "bmc_mac", "management_mac")
+SWITCH_COLUMNS = ("slot", "kind", "system_serial", "management_mac", "ssh_host_key")
+
+
+@dataclass(frozen=True)
+class SwitchKey:
+    """A switch's SSH host key, in OpenSSH's forms."""
+
+    private: str
+    public: str
+
+    def __repr__(self) -> str:
+        """Show the public half alone."""
+        return f"SwitchKey({self.public})"
+
+
+@dataclass(frozen=True)
+class Factory:
+    """The folder of keys and passwords of one lab."""
+
+    folder: Path
+
+    def password(self) -> str:
+        """Return the BMCs' password, made on the first call."""
+        return _once(self.folder / "bmc-password", lambda: secrets.token_urlsafe(18))
+
+    def switch_key(self, slot: str) -> SwitchKey:
+        """Return a switch's host key, made on the first call."""
+        private = _once(self.folder / f"ssh-{slot}", _ed25519)
+        key = serialization.load_ssh_private_key(private.encode(), None)
+        public = key.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+        return SwitchKey(private, public.decode())
+
+
+def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_ca: str) -> None:
+    """Write the delivery (contracts, section 3) for an environment.
+
+    Args:
+        folder: `inventories/<env>/delivery`.
+        lab: the lab's name, which the labels follow from.
+        bmc_ca: the certificate of the authority that signed the BMCs' own, as PEM.
+    """
+    machines = (_machine(lab, row.slot, row.kind) for row in artefacts.servers)
+    switches = (_switch(lab, row.slot, row.kind, factory) for row in artefacts.switches)
+    workspace.write_atomically(folder / "machines.csv", _table(MACHINE_COLUMNS, machines))
+    workspace.write_atomically(folder / "switches.csv", _table(SWITCH_COLUMNS, switches))
+    workspace.write_atomically(folder / "bmc-ca.pem", bmc_ca)
+    workspace.write_atomically(folder / "bmc-password", factory.password() + "\n", 0o600)
+
+
+def _machine(lab: str, slot: str, kind: str) -> tuple[str, ...]:
+    made = Identity.manufactured(lab, slot)
+    return (slot, kind, made.system_serial, made.board_serial, made.chassis_serial, made.uuid, made.bmc_mac, made.management_mac)
+
+
+def _switch(lab: str, slot: str, kind: str, factory: Factory) -> tuple[str, ...]:
+    made = Identity.manufactured(lab, slot)
+    return (slot, kind, made.system_serial, made.management_mac, factory.switch_key(slot).public)
+
+
+def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _once(path: Path, make: Callable[[], str]) -> str:
+    if not path.is_file():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        workspace.write_atomically(path, make(), 0o600)
+    return path.read_text(encoding="utf-8")
+
+
+def _ed25519() -> str:
+    form = serialization.PrivateFormat.OpenSSH
+    return Ed25519PrivateKey.generate().private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()

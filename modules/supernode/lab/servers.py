@@ -1,0 +1,162 @@
+"""The works of one simulated server: its disk, its network ports, and the system that runs from it."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from supernode.errors import CouldNotRun
+from supernode.lab import containers, netspace
+from supernode.lab.artefacts import Server
+from supernode.lab.boards import BoardFolder
+from supernode.lab.chassis import Identity, MediaInfo
+from supernode.lab.console import Console
+from supernode.lab.containers import Container
+from supernode.lab.disks import SEED_FOLDER, Disk, File, Images, unmount
+from supernode.lab.kernellog import KernelLog
+from supernode.lab.machine import Ending
+from supernode.lab.places import SlotPlaces
+from supernode.lab.wiring import Port
+
+log = logging.getLogger(__name__)
+SETTINGS = {"ipv4/ip_forward": "0", "ipv6/conf/all/forwarding": "0"}  # a new namespace copies the machine's
+
+
+@dataclass
+class Ports:
+    """A server's network ports, which outlive the system that uses them.
+
+    A namespace lives as long as one boot: a fresh one is what a kernel finds at start, whatever the last system configured, renamed or
+    added. The far ends stay where they are and lose their carrier meanwhile.
+
+    Attributes:
+        device: the designed name, which is also the first namespace's.
+        space: the namespace of the present or next boot.
+    """
+
+    device: str
+    ports: Sequence[Port]
+    space: str = ""
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+
+    def __post_init__(self) -> None:
+        self.space = self.device
+
+    def renew(self) -> None:
+        """Move the ports, down and under their first names, into a fresh namespace.
+
+        Raises:
+            CouldNotRun: a port is gone, as the system inside can manage by moving it into a namespace that then ended.
+        """
+        old, new = self.space, f"{self.device}.{next(self._numbers)}"
+        names = netspace.link_names(old)
+        missing = [port.designed for port in self.ports if port.index not in names]
+        if missing:
+            raise CouldNotRun(self.device, f"lost its ports {', '.join(missing)}", "start the lab again")
+        netspace.batch([f"netns add {new}"])
+        netspace.set_sysctls(new, SETTINGS)
+        netspace.batch(
+            (line for port in self.ports for line in (f"link set {names[port.index]} down", f"link set {names[port.index]} netns {new}")),
+            old,
+        )
+        # By way of names that nobody else has: a system may have given one port another's.
+        netspace.batch((f"link set {names[port.index]} name moving{port.index}" for port in self.ports), new)
+        netspace.batch((f"link set moving{port.index} name {port.name} address {port.mac} mtu 1500" for port in self.ports), new)
+        netspace.batch([f"netns delete {old}"])
+        self.space = new
+
+
+@dataclass
+class ServerWorks:
+    """What the lab does for one machine (machine.Works).
+
+    Attributes:
+        deployer: does a media's deploy step, and calls `install`.
+    """
+
+    server: Server
+    identity: Identity
+    places: SlotPlaces
+    images: Images
+    ports: Ports
+    console: Console
+    deployer: Callable[[ServerWorks, MediaInfo], asyncio.Future[None]] | None = None
+
+    def __post_init__(self) -> None:
+        self.places.folder.mkdir(parents=True, exist_ok=True)
+        self.disk = Disk(self.places.disk)
+        self.board = BoardFolder(self.places.board, tuple(self.ports.ports))
+        self.kernel_log = KernelLog(self.places.folder / "kmsg")
+        self.container: Container | None = None
+
+    def installed(self) -> bool:
+        """See machine.Works."""
+        return self.disk.written()
+
+    def install(self, image: Path, seed: Mapping[str, str]) -> None:
+        """Write a golden image and a seed onto the disk, as a deploy step does."""
+        files = {f"{SEED_FOLDER}/{name}": File(text, 0o600) for name, text in seed.items()}
+        self.disk.write(image, self.images.lower(image), self.places.root, files)
+
+    async def run(self, running: Callable[[], None]) -> Ending:
+        """See machine.Works.
+
+        Raises:
+            CouldNotRun: the system's container could not be started, or ended as no system does.
+        """
+        self.container = await asyncio.to_thread(self._prepare)
+        watch = netspace.LinkWatch(self.ports.space, self.board.renamed)
+        try:
+            status = await self.container.run(running)
+        finally:
+            watch.close()
+            self.container = None
+            await asyncio.shield(asyncio.to_thread(self._tidy))
+        if status not in (containers.REBOOT, containers.POWEROFF):
+            raise CouldNotRun(self.server.device, f"the system's container ended with status {status}", f"see {self.places.console}")
+        return Ending.REBOOT if status == containers.REBOOT else Ending.POWEROFF
+
+    async def ask(self, ending: Ending) -> None:
+        """See machine.Works."""
+        if self.container is not None:
+            self.container.signal(ending.value)
+
+    async def deploy(self, media: MediaInfo) -> None:
+        """See machine.Works."""
+        if self.deployer is None:
+            raise CouldNotRun(self.server.device, "has no deploy step")
+        await self.deployer(self, media)
+
+    def hang(self, hung: bool) -> None:
+        """Stop the whole system between two instructions, or let it go on.
+
+        Raises:
+            CouldNotRun: no system runs.
+        """
+        if self.container is None:
+            raise CouldNotRun(self.server.device, "is not running", "power it on first")
+        self.container.freeze(hung)
+
+    def _prepare(self) -> Container:
+        self.board.make(self.server, self.identity)
+        self.kernel_log.open()
+        self.disk.attach(self.images.lower(self.disk.source()), self.places.root)
+        return Container(
+            name=self.server.slot,
+            root=self.places.root,
+            space=self.ports.space,
+            command=self.board.command,
+            line=self.console.write,
+            readiness=self.places.folder / "ready.sock",
+            binds=(*self.board.binds, f"--bind={self.kernel_log.path}:/dev/kmsg"),
+            uuid=self.identity.uuid,
+        )
+
+    def _tidy(self) -> None:
+        unmount(self.places.root)
+        self.kernel_log.close()
+        self.ports.renew()

@@ -1,0 +1,192 @@
+"""Starting and stopping a lab, from the machine's root namespace.
+
+A lab is one cgroup and one `unshare`: all its namespaces, mounts and processes end with one write to cgroup.kill, also when they are
+still being made. So the handle of a lab is its cgroup's path, never a pid, and a start begins with a stop.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from supernode import workspace
+from supernode.errors import CouldNotRun
+from supernode.lab import artefacts, cgroups, control, factory, nos, shared
+from supernode.lab.artefacts import Artefacts
+from supernode.lab.bmc.certificates import Authority
+from supernode.lab.places import Places
+from supernode.lab.wiring import UPLINK
+
+INIT_S, READY_S = 20.0, 240.0
+_UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--cgroup", "--uts", "--ipc")
+_DETACHED = 'echo $$ >"$1/cgroup.procs" && shift && { setsid "$@" & }'
+
+
+@dataclass(frozen=True)
+class Started:
+    """What `start` did.
+
+    Attributes:
+        unchanged: a healthy lab of the same artefacts was there already.
+        seconds: how long it took.
+    """
+
+    unchanged: bool
+    seconds: float
+    status: Mapping[str, Any]
+
+
+def start(environment: str, folder: Path, delivery: Path, cache: Path, say: Callable[[str], None]) -> Started:
+    """Start the lab of an environment, unless it runs already.
+
+    Args:
+        folder: the exported artefacts.
+        delivery: takes the delivery sheet, the BMCs' authority and password.
+        cache: takes what is built once for all labs.
+        say: told what takes time.
+
+    Raises:
+        CouldNotRun: not root, something is missing on the machine, or the lab did not come up; nothing of it is left then.
+    """
+    began = time.monotonic()
+    if os.geteuid() != 0:
+        raise CouldNotRun("lab", "needs root", f"sudo supernode lab start {environment}")
+    places = Places.of(environment)
+    plan = artefacts.read(folder)
+    running = healthy(places, plan)
+    if running is None:
+        stop(environment)
+        system = nos.ensure(cache, say)
+        try:
+            running = _start(places, plan, folder, system, say)
+        except BaseException:
+            stop(environment)
+            raise
+    authority = Authority(places.factory / "ca")
+    factory.deliver(delivery, environment, plan, factory.Factory(places.factory), authority.certificate.read_text(encoding="ascii"))
+    unchanged = "started" not in running
+    return Started(unchanged, time.monotonic() - began, running)
+
+
+def healthy(places: Places, plan: Artefacts) -> Mapping[str, Any] | None:
+    """Return the status of the lab that runs, when it is ready and was built from the same artefacts."""
+    try:
+        status: Mapping[str, Any] = control.ask(places.control, {"do": "status"}, timeout_s=5.0)
+    except CouldNotRun:
+        return None
+    return status if status["phase"] == "ready" and status["digest"] == plan.digest else None
+
+
+def stop(environment: str) -> bool:
+    """End a lab, or what is left of one; tells whether there was anything.
+
+    Raises:
+        CouldNotRun: a process cannot be killed.
+    """
+    places = Places.of(environment)
+    group = cgroups.top() / places.cgroup
+    with shared.locked():
+        found = group.is_dir()
+        if found:
+            cgroups.remove(group)
+        subprocess.run(["ip", "link", "del", places.wire], check=False, capture_output=True)
+        places.control.unlink(missing_ok=True)
+        shared.restore()
+    for slot in (places.folder / "slots").glob("*"):
+        shutil.rmtree(slot / "disk", ignore_errors=True)
+    return found
+
+
+def _start(places: Places, plan: Artefacts, folder: Path, system: Path, say: Callable[[str], None]) -> Mapping[str, Any]:
+    say(f"starting {len(plan.servers)} servers (off), {len(plan.switches)} switches, {len(plan.cables)} cables")
+    _folders(places, plan, folder, system)
+    with shared.locked():
+        shared.claim(places, plan.site.block)
+        shared.prepare()
+        group = cgroups.top() / places.cgroup
+        group.mkdir()
+        _launch(places, group)
+        _connect(places, plan, _init(group))
+    return _ready(places, say)
+
+
+def _folders(places: Places, plan: Artefacts, folder: Path, system: Path) -> None:
+    places.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    places.folder.chmod(0o700)
+    shutil.rmtree(places.folder / "slots", ignore_errors=True)
+    if folder.resolve() != places.artefacts.resolve():
+        shutil.rmtree(places.artefacts, ignore_errors=True)
+        shutil.copytree(folder, places.artefacts)
+    settings = {"nos": str(system), "block": str(plan.site.block), "digest": plan.digest}
+    workspace.write_atomically(places.settings, json.dumps(settings))
+    places.log.unlink(missing_ok=True)
+
+
+def _launch(places: Places, group: Path) -> None:
+    command = [*_UNSHARE, sys.executable, "-m", "supernode.lab.labinit", places.name]
+    with places.log.open("ab") as log:
+        subprocess.run(
+            ["/bin/sh", "-c", _DETACHED, "sh", str(group), *command],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/", check=True,
+        )  # fmt: skip
+
+
+def _init(group: Path) -> int:
+    """Wait for the lab's pid 1 and return its pid as seen here."""
+    deadline = time.monotonic() + INIT_S
+    while time.monotonic() < deadline:
+        try:
+            pids = (group / "init" / "cgroup.procs").read_text(encoding="ascii").split()
+        except OSError:
+            pids = []
+        if pids:
+            return int(pids[0])
+        time.sleep(0.01)
+    raise CouldNotRun(group.name, f"did not get its namespaces within {INIT_S:g} s", "supernode lab doctor")
+
+
+def _connect(places: Places, plan: Artefacts, init: int) -> None:
+    site = plan.site
+    for arguments in (
+        ("link", "add", places.wire, "type", "veth", "peer", "name", UPLINK, "netns", str(init)),
+        ("address", "add", f"{site.serve}/32", "dev", places.wire),
+        ("link", "set", places.wire, "up"),
+        ("route", "add", f"{site.gateway.ip}/32", "dev", places.wire, "src", str(site.serve)),
+        ("route", "add", str(site.block), "via", str(site.gateway.ip), "dev", places.wire, "src", str(site.serve)),
+    ):
+        done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise CouldNotRun(f"ip {' '.join(arguments)}", done.stderr.strip(), "is this address in use on the machine?")
+
+
+def _ready(places: Places, say: Callable[[str], None]) -> Mapping[str, Any]:
+    deadline, phase = time.monotonic() + READY_S, ""
+    while time.monotonic() < deadline:
+        status = _status(places)
+        if status is not None and status["phase"] != phase:
+            phase = status["phase"]
+            say(phase)
+        if status is not None and phase == "ready":
+            return {**status, "started": True}
+        if phase.startswith("failed") or not cgroups.populated(cgroups.top() / places.cgroup):
+            raise CouldNotRun(places.name, phase or "the lab ended while it started", f"see {places.log}")
+        time.sleep(0.1)
+    raise CouldNotRun(places.name, f"was not ready after {READY_S:g} s ({phase or 'no answer'})", f"see {places.log}")
+
+
+def _status(places: Places) -> Mapping[str, Any] | None:
+    if not places.control.exists():
+        return None
+    try:
+        status: Mapping[str, Any] = control.ask(places.control, {"do": "status"}, timeout_s=30.0)
+    except CouldNotRun:
+        return None
+    return status
