@@ -88,7 +88,7 @@ def _read(stream: Any, lines: list[str], each: Callable[[str], Any] | None) -> N
 
 
 def left_by_the_dead(error: CommandError) -> bool:
-    """Tell whether all locks on a stack are of dead processes of this machine: killed, they could not take them away."""
+    """Tell whether all locks on a stack are of dead processes of this machine: killed, they left them behind."""
     locks = list(_LOCK.finditer(str(error)))
     return bool(locks) and all(lock["host"] == socket.gethostname() and not _lives(int(lock["pid"])) for lock in locks)
 
