@@ -1,0 +1,143 @@
+"""What the gates compare with: the design's expectations as typed rows, and the cables that they imply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from supernode.units import MbitPerS, Milliseconds
+
+if TYPE_CHECKING:
+    from supernode.design.expectations import Expectations, HostPort, SwitchPort
+
+End = tuple[str, str]
+"""One end of a cable: device and port."""
+
+
+@dataclass(frozen=True)
+class PortWanted:
+    """One port as designed; address, prefix and peer_address are empty on a switch's side of the table.
+
+    Attributes:
+        shut: the port belongs to a quarantined slot and must be off.
+    """
+
+    peer_device: str
+    peer_port: str
+    mtu: int
+    rate: MbitPerS
+    cable: str
+    kind: str = "rail"
+    address: str = ""
+    prefix: int = 0
+    peer_address: str = ""
+    shut: bool = False
+
+
+@dataclass(frozen=True)
+class HostWanted:
+    """One host as designed; serial, uuid and image are empty while nobody has said them."""
+
+    slot: str
+    serial: str
+    uuid: str
+    image: str
+    ports: Mapping[str, PortWanted]
+
+
+@dataclass(frozen=True)
+class SwitchWanted:
+    """One switch as designed; fib is prefix -> number of ways that the kernel must hold."""
+
+    ports: Mapping[str, PortWanted]
+    fib: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Cable:
+    """One cable; a is the host's or the leaf's end, b the leaf's or the spine's."""
+
+    id: str
+    kind: str
+    a: End
+    b: End
+    rate: MbitPerS
+    mtu: int
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Everything the checks compare with.
+
+    Attributes:
+        rate_floor: share of the declared rate that a flow must reach, 0 to 1.
+    """
+
+    hosts: Mapping[str, HostWanted]
+    switches: Mapping[str, SwitchWanted]
+    time_offset: Milliseconds
+    rate_floor: float
+
+    def cables(self) -> dict[str, Cable]:
+        """Return every cable that should carry, by id, each once, in the order of its a ends."""
+        found: dict[str, Cable] = {}
+        for name, host in self.hosts.items():
+            for port, row in host.ports.items():
+                found[row.cable] = _cable(row, (name, port), "rail")
+        leaves = [n for n, s in self.switches.items() if any(p.kind == "rail" for p in s.ports.values())]
+        for name in [*leaves, *(n for n in self.switches if n not in set(leaves))]:
+            for port, row in self.switches[name].ports.items():
+                if row.cable not in found and row.kind == "uplink" and not row.shut:
+                    found[row.cable] = _cable(row, (name, port), "uplink")
+        return found
+
+    def devices(self) -> tuple[str, ...]:
+        """Return all names: hosts first, then switches."""
+        return (*self.hosts, *self.switches)
+
+    def port(self, end: End) -> PortWanted | None:
+        """Return what is designed at an end, or None when the design has nothing there."""
+        device, port = end
+        row: HostWanted | SwitchWanted | None = self.hosts.get(device) or self.switches.get(device)
+        return row.ports.get(port) if row is not None else None
+
+
+def _cable(row: PortWanted, end: End, kind: str) -> Cable:
+    return Cable(row.cable, kind, end, (row.peer_device, row.peer_port), row.rate, row.mtu)
+
+
+def _host_port(row: HostPort) -> PortWanted:
+    rate = MbitPerS(row.rate_mbit_s)
+    place = (row.peer_device, row.peer_port, row.mtu, rate, row.cable)
+    return PortWanted(*place, address=row.address, prefix=row.prefix, peer_address=row.peer_address)
+
+
+def _switch_port(row: SwitchPort) -> PortWanted:
+    rate = MbitPerS(row.rate_mbit_s)
+    return PortWanted(row.peer_device, row.peer_port, row.mtu, rate, row.cable, kind=row.kind, shut=row.shut)
+
+
+def read(expectations: Expectations, images: Mapping[str, str] | None = None) -> Wanted:
+    """Turn the design's expectations into what the gates compare with.
+
+    Args:
+        expectations: from `design.expectations.build`.
+        images: digest of the image that the engine installed, by host; it fills in where the expectations name none.
+    """
+    known = images or {}
+    hosts = {
+        name: HostWanted(
+            row.slot,
+            row.serial,
+            row.uuid,
+            row.image or known.get(name, ""),
+            {port: _host_port(p) for port, p in row.ports.items()},
+        )
+        for name, row in expectations.hosts.items()
+    }
+    switches = {
+        name: SwitchWanted({port: _switch_port(p) for port, p in row.ports.items()}, dict(row.fib))
+        for name, row in expectations.switches.items()
+    }
+    return Wanted(hosts, switches, expectations.time_offset_ms, expectations.rate_floor)

@@ -1,0 +1,270 @@
+"""From findings to causes: one cause for everything that follows from it, so that no fault hides another. Pure.
+
+A cause owns ends of cables or whole devices. Every finding that is not a pass touches some; the first cause that
+owns one of them explains it. Findings that share a `cause` are one problem; the first in the list is its head.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from supernode.records import Finding, Verdict
+from supernode.units import format_rate
+from supernode.verify import cabling, rate, recable
+from supernode.verify.cabling import text
+from supernode.verify.expected import Cable, End, Wanted
+from supernode.verify.facts import fib
+from supernode.verify.facts.device import Facts, next_host
+
+_MANY = 2
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One thing that is wrong.
+
+    Attributes:
+        ends, devices: what it owns; a device is owned whole.
+        checks: the checks that it can explain; empty means any.
+    """
+
+    what: str
+    hint: str = ""
+    cables: tuple[str, ...] = ()
+    ends: frozenset[End] = frozenset()
+    devices: frozenset[str] = frozenset()
+    evidence: tuple[str, ...] = ()
+    checks: frozenset[str] = frozenset()
+
+    def owns(self, check: str, touched: frozenset[End | str]) -> bool:
+        """Tell whether it explains a finding that touches these ends and devices."""
+        return (not self.checks or check in self.checks) and bool(touched & (self.ends | self.devices))
+
+
+@dataclass(frozen=True)
+class Case:
+    """What there is to explain, and what with."""
+
+    wanted: Wanted
+    facts: Facts
+    findings: tuple[Finding, ...]
+
+    @functools.cached_property
+    def seen(self) -> dict[End, cabling.Observed]:
+        """What LLDP and the ports say of every end."""
+        return cabling.observe(self.wanted, self.facts)
+
+
+def explain(wanted: Wanted, facts: Facts, findings: Iterable[Finding]) -> list[Finding]:
+    """Return the same findings in the same order, each that is not a pass with its cause, its cables and what to do."""
+    case = Case(wanted, facts, tuple(findings))
+    causes = [cause for source in _SOURCES for cause in source(case)]
+    told: set[str] = set()
+    return [row if row.verdict is Verdict.PASS else _explained(case, row, causes, told) for row in case.findings]
+
+
+def _explained(case: Case, row: Finding, causes: list[Cause], told: set[str]) -> Finding:
+    where = touched(case.wanted, case.facts, row)
+    cause = next((cause for cause in causes if cause.owns(row.check, where)), None)
+    if cause is None:
+        return dataclasses.replace(row, cause=f"{row.place}: {row.found}" if row.verdict is not Verdict.UNKNOWN else "")
+    first = cause.what not in told
+    told.add(cause.what)
+    evidence = tuple(dict.fromkeys((*cause.evidence, *row.evidence))) if first else row.evidence
+    return dataclasses.replace(
+        row, cause=cause.what, cables=cause.cables or row.cables, hint=cause.hint or row.hint, evidence=evidence
+    )
+
+
+def touched(wanted: Wanted, facts: Facts, row: Finding) -> frozenset[End | str]:
+    """Return the ends and devices that a finding is about."""
+    cable = wanted.cables().get(row.place)
+    if cable is not None:
+        return frozenset((cable.a, cable.b, cable.a[0], cable.b[0]))
+    device, _, port = row.place.partition(":")
+    if not port:
+        return frozenset((device, *(_lost(wanted, facts, device) if row.check == "fib" else ())))
+    if row.check == "mtu" and not _leaf_fails(wanted, facts, (device, port)):
+        other = next_host(wanted, device, port)
+        return frozenset((device, *_both(wanted, (other, port)))) if other else frozenset((device,))
+    return frozenset((device, *_both(wanted, (device, port))))
+
+
+def _both(wanted: Wanted, end: End) -> Iterator[End | str]:
+    row = wanted.port(end)
+    yield from (end, end[0])
+    if row is not None:
+        yield from ((row.peer_device, row.peer_port), row.peer_device)
+
+
+def _leaf_fails(wanted: Wanted, facts: Facts, end: End) -> bool:
+    """Tell whether the first hop is at fault already, or was not seen: then the way to the next host says nothing new."""
+    row, sweep = wanted.port(end), facts.of(end[0]).sweeps.get((end[1], "leaf"))
+    return row is None or sweep is None or not sweep.full.passed or sweep.over.passed
+
+
+def _lost(wanted: Wanted, facts: Facts, name: str) -> Iterator[End | str]:
+    """Yield the ends whose loss narrows a switch's table: uplinks that its kernel leaves out, and those behind."""
+    switch, routes = wanted.switches[name], facts.of(name).routes or ()
+    for prefix, width in switch.fib.items():
+        route = fib.lookup(routes, prefix)
+        used = set(route.ports) if route is not None else set()
+        if len(used) == width:
+            continue
+        for port, row in switch.ports.items():
+            if row.kind == "uplink" and port not in used:
+                yield from ((name, port), (row.peer_device, row.peer_port), row.peer_device)
+                yield from ((row.peer_device, other) for other in wanted.switches[row.peer_device].ports)
+
+
+def _unreached(case: Case) -> Iterator[Cause]:
+    for row in case.findings:
+        if row.check == "reach" and row.verdict is Verdict.FAIL:
+            yield Cause(f"{row.place} does not answer: {row.found}", row.hint, devices=frozenset((row.place,)))
+
+
+def _strangers(case: Case) -> Iterator[Cause]:
+    """Machines that are not who they should be; two that are each other are one cause."""
+    serials = {host.serial: name for name, host in case.wanted.hosts.items() if host.serial}
+    failing = {row.place: row for row in case.findings if row.check == "identity" and row.verdict is Verdict.FAIL}
+    done: set[str] = set()
+    for name, row in failing.items():
+        identity = case.facts.of(name).identity
+        other = serials.get(identity.serial, "") if identity is not None else ""
+        if name in done:
+            continue
+        if other in failing:
+            done.add(other)
+            hint = f"let {name} and {other} change places, or bind each to the other's slot with supernode assign"
+            what = f"{name} and {other} stand in each other's slot"
+            yield Cause(what, hint, devices=frozenset((name, other)), checks=frozenset(("identity", "image")))
+        else:
+            what = f"another machine than {name} stands in {case.wanted.hosts[name].slot}"
+            yield Cause(what, row.hint, devices=frozenset((name,)), checks=frozenset(("identity", "image")))
+
+
+def _miscabled(case: Case) -> Iterator[Cause]:
+    for group in recable.find(case.wanted, case.seen):
+        ends = frozenset(end for cable in group.cables for end in (cable.a, cable.b))
+        moved = frozenset(partner for _, partner in group.observed if partner is not None)
+        evidence = [f"{c.id} is designed to join {text(c.a)} and {text(c.b)}" for c in group.cables]
+        evidence += [f"LLDP: {text(end)} is joined to {text(partner)}" for end, partner in group.observed if partner]
+        hint = "; then ".join(map(str, group.steps))
+        hint += f" (LLDP cannot tell it from this, which cures it as well: {group.also})" if group.also else ""
+        yield Cause(group.what, hint, tuple(c.id for c in group.cables), ends | moved, evidence=tuple(evidence))
+
+
+def _missing(case: Case) -> Iterator[Cause]:
+    """Cables that were seen not to carry between devices that answer; a device that lost them all is one cause."""
+    lost = [
+        cable
+        for cable in case.wanted.cables().values()
+        if cabling.gone(cable, case.seen) and case.facts.of(cable.a[0]).reached and case.facts.of(cable.b[0]).reached
+    ]
+    for device, cables in _all_of_a_device(case.wanted, lost).items():
+        ids = tuple(cable.id for cable in cables)
+        ends = frozenset(end for cable in cables for end in (cable.a, cable.b))
+        yield Cause(f"no cable of {device} carries a link ({len(ids)} of {len(ids)})", _PLUG, ids, ends)
+        lost = [cable for cable in lost if cable not in cables]
+    for cable in lost:
+        what = f"cable {cable.id} between {text(cable.a)} and {text(cable.b)} is missing, unplugged or broken"
+        yield Cause(what, _PLUG, (cable.id,), frozenset((cable.a, cable.b)))
+
+
+_PLUG = "see that both plugs sit and the port is on; else replace the cable"
+
+
+def _all_of_a_device(wanted: Wanted, lost: list[Cable]) -> dict[str, list[Cable]]:
+    """Return those devices, if any, whose every cable is among the lost."""
+    found = {}
+    for name in wanted.devices():
+        mine = [cable for cable in wanted.cables().values() if name in (cable.a[0], cable.b[0])]
+        if len(mine) >= _MANY and all(cable in lost for cable in mine):
+            found[name] = mine
+    return found
+
+
+def _silent(case: Case) -> Iterator[Cause]:
+    for name in case.wanted.devices():
+        why = case.facts.of(name).unseen.get("neighbours")
+        if why:
+            what = f"LLDP on {name} does not answer: {why}"
+            yield Cause(what, "systemctl status lldpd", devices=frozenset((name,)), checks=frozenset(("cabling",)))
+
+
+def _misconfigured(case: Case) -> Iterator[Cause]:
+    """Ports that are wrong in themselves: down, absent, with another MTU or address."""
+    for row in case.findings:
+        if row.check in ("rails", "ports") and row.verdict is Verdict.FAIL:
+            device, _, port = row.place.partition(":")
+            designed = case.wanted.port((device, port))
+            ends = {(device, port)} | ({(designed.peer_device, designed.peer_port)} if designed else set())
+            faults = [line for line in row.evidence if not line[:1].isdigit()] or [row.found]
+            yield Cause(f"{row.place}: {faults[0]}", row.hint, row.cables, frozenset(ends))
+
+
+def _slow(case: Case) -> Iterator[Cause]:
+    cables = case.wanted.cables()
+    found = [reason for reason in rate.intersect(case.facts.flows, case.wanted.rate_floor) if reason.suspects]
+    measured = [row for row in case.facts.flows if row.rate is not None]
+    slow = [row for row in measured if rate.is_slow(row, case.wanted.rate_floor)]
+    if len(slow) == len(measured) > _MANY:
+        what = f"all {len(slow)} flows are slow: look for a limit that they share before any cable"
+        ends = frozenset(
+            end for row in slow for cable, _ in row.flow.cables for end in (cables[cable].a, cables[cable].b)
+        )
+        yield Cause(what, "a busy measuring machine, a wrong declared rate, or a shaper", ends=ends, checks=_RATE)
+        return
+    sure = {cable: reason for reason in found if reason.sure for cable, _ in reason.suspects}
+    for device, ids in _slow_devices(case.wanted, set(sure)).items():
+        what = f"every cable of {device} is slow ({len(ids)} of {len(ids)}): the device, not its cables"
+        ends = frozenset(end for cable in ids for end in (cables[cable].a, cables[cable].b))
+        yield Cause(what, f"look at the load and the ports of {device}", tuple(ids), ends, checks=_RATE)
+    yield from (_slow_cables(cables, reason) for reason in _by_cables(found))
+
+
+_RATE = frozenset(("rate",))
+
+
+def _by_cables(found: list[rate.Slow]) -> Iterator[rate.Slow]:
+    """Merge both directions of the same cables into one reason."""
+    merged: dict[frozenset[str], rate.Slow] = {}
+    for reason in found:
+        ids = frozenset(cable for cable, _ in reason.suspects)
+        before = merged.get(ids, rate.Slow((), ()))
+        merged[ids] = rate.Slow((*before.suspects, *reason.suspects), (*before.flows, *reason.flows))
+    yield from merged.values()
+
+
+def _slow_cables(cables: dict[str, Cable], reason: rate.Slow) -> Cause:
+    ids = sorted({cable for cable, _ in reason.suspects})
+    ways = {way for _, way in reason.suspects}
+    speed = format_rate(min(row.rate for row in reason.flows if row.rate is not None))
+    ends = frozenset(end for cable in ids for end in (cables[cable].a, cables[cable].b))
+    evidence = tuple(map(rate.line, reason.flows))
+    if len(ids) > 1:
+        what = f"one of the cables {', '.join(ids)} is slow: {speed}, and no other flow tells them apart"
+        return Cause(
+            what, "exchange one for a good cable and measure again", tuple(ids), ends, evidence=evidence, checks=_RATE
+        )
+    cable = cables[ids[0]]
+    towards = f" towards {text(cable.b if ways == {'up'} else cable.a)}" if len(ways) == 1 else ""
+    what = f"cable {cable.id} between {text(cable.a)} and {text(cable.b)} is slow: {speed} of {format_rate(cable.rate)}{towards}"
+    hint = "see the error counters of both ports; clean or replace the cable, or look for a shaper"
+    return Cause(what, hint, (cable.id,), ends, evidence=evidence, checks=_RATE)
+
+
+def _slow_devices(wanted: Wanted, slow: set[str]) -> dict[str, list[str]]:
+    found = {}
+    for name in wanted.devices():
+        mine = [cable.id for cable in wanted.cables().values() if name in (cable.a[0], cable.b[0])]
+        if len(mine) > _MANY and slow.issuperset(mine):
+            found[name] = mine
+    return found
+
+
+Source = Callable[[Case], Iterator[Cause]]
+_SOURCES: tuple[Source, ...] = (_unreached, _strangers, _miscabled, _missing, _silent, _misconfigured, _slow)

@@ -1,0 +1,13 @@
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from world import World  # noqa: E402
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
