@@ -1,0 +1,27 @@
+"""The command `supernode`: one function a verb, in the order in which a newcomer meets them."""
+
+from __future__ import annotations
+
+import typer
+
+from supernode.cli.bringup import bringup
+from supernode.cli.destroy import destroy
+from supernode.cli.engine import engine
+from supernode.cli.shell import shell
+
+app = typer.Typer(
+    help="GPU supernodes from racked metal to a verified cluster. Begin with `supernode check lab`, `design lab`, `plan lab`, `bringup lab`.",
+    no_args_is_help=True,
+    add_completion=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for _verb in (bringup, shell, engine, destroy):
+    app.command()(_verb)
+
+
+def main() -> None:
+    """Run the command line; the entry point of the package."""
+    app()
