@@ -1,7 +1,7 @@
 """Giving numbers once: extend a saved allocation to what the environment asks for now, moving nothing that stays.
 
-Every function takes what is there and appends; what goes is taken from the top of its run. `extend` of an allocation that fits already returns
-its equal, which is how a stale one is told.
+Every function takes what is there and appends; what goes is taken from the top of its run. `extend` of an allocation
+that fits already returns its equal, which is how a stale one is told.
 """
 
 from __future__ import annotations
@@ -61,13 +61,11 @@ class Draft:
         return max(ends, default=1)
 
     def addresses(self) -> list[Run]:
-        """Return the offsets taken in the management network, and those that the site keeps in it or in the controllers' network."""
+        """Return the offsets taken in the management network, and those that the site keeps in it or among the BMCs."""
         networks = self.env.site.networks
-        return [(b.address, b.count) for b in (*self.hosts, *self.switches)] + [
-            (offset, 1)
-            for network in (networks.management.cidr, networks.bmc.cidr)
-            for offset in reserved(self.env, network)
-        ]
+        taken = [(b.address, b.count) for b in self.hosts] + [(b.address, b.count) for b in self.switches]
+        kept = {o for n in (networks.management.cidr, networks.bmc.cidr) for o in reserved(self.env, n)}
+        return taken + [(offset, 1) for offset in kept]
 
 
 def reserved(env: Environment, network: IPv4Network) -> list[int]:
@@ -103,14 +101,16 @@ def extend(env: Environment, saved: Allocation | None) -> Allocation:
     problems += stacks.assign(draft.env, draft.hosts, draft.switches)
     if problems:
         raise Refusal(problems)
-    return Allocation(
-        schema=1,
-        name=env.name,
-        ports=draft.ports,
-        racks=draft.racks,
-        hosts=tuple(draft.hosts),
-        switches=tuple(draft.switches),
-        uplinks=tuple(draft.uplinks),
+    return Allocation.model_validate(
+        {
+            "schema": 1,
+            "name": env.name,
+            "ports": draft.ports,
+            "racks": draft.racks,
+            "hosts": tuple(draft.hosts),
+            "switches": tuple(draft.switches),
+            "uplinks": tuple(draft.uplinks),
+        }
     )
 
 
@@ -128,7 +128,7 @@ def _needed(draft: Draft, pool: Pool) -> int:
 
 
 def _racks(draft: Draft, name: str, wanted: tuple[str, ...], path: Path, needed: int) -> list[Problem]:
-    """Keep the order in which a pool's racks were numbered, append new ones, drop those that hold nothing from the end."""
+    """Keep the order in which racks were numbered, append new ones, drop those that hold nothing from the end."""
     known = {rack.name: rack for rack in draft.env.racks}
     rows = list(draft.racks.get(name, ()))
     while rows and rows[-1].rack not in wanted and sum(r.places for r in rows[:-1]) >= needed:
@@ -315,8 +315,8 @@ def _uplinks_fit(draft: Draft) -> list[Problem]:
 def _fits(draft: Draft) -> list[Problem]:
     """Return networks that are too small, with what they would have to hold."""
     networks = draft.env.site.networks
-    last = max(b.address + b.count for b in (*draft.hosts, *draft.switches))
     bmc = max(b.address + b.count for b in draft.hosts)
+    last = max(bmc, *(b.address + b.count for b in draft.switches))
     units = max(b.unit for b in draft.hosts)
     rows = (
         ("management", networks.management.cidr, last + 1),

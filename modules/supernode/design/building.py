@@ -17,8 +17,8 @@ def build(inputs: Inputs) -> Design:
     """Compute the Design.
 
     Raises:
-        Refusal: what only arithmetic shows (ports, places, addresses that do not suffice), an allocation that is out of date, and machines
-            bound to slots that the design does not fill.
+        Refusal: what only arithmetic shows (ports, places, addresses that do not suffice), an allocation that is out of
+            date, and machines bound to slots that the design does not fill.
     """
     allocation = allocate.extend(inputs.environment, inputs.allocation)
     if inputs.allocation is not None and allocation != inputs.allocation:

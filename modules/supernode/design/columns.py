@@ -69,8 +69,9 @@ class Columns:
 def build(env: Environment, allocation: Allocation) -> Columns:
     """Spread an allocation over its tables; links are in the order of their cable numbers."""
     racks = tuple(rack.name for rack in env.racks)
-    blocks = (*allocation.switches, *allocation.hosts)
-    stacks = tuple(dict.fromkeys([env.name, *(block.stack for block in blocks)]))
+    stacks = tuple(
+        dict.fromkeys([env.name, *(b.stack for b in allocation.switches), *(b.stack for b in allocation.hosts)])
+    )
     hosts = _hosts(env, allocation, racks, stacks)
     switches = _switches(env, allocation, racks, stacks)
     links = np.concatenate([_rail_links(env, allocation, hosts, switches), _uplinks(env, allocation, switches)])
@@ -139,7 +140,7 @@ def _switches(env: Environment, allocation: Allocation, racks: tuple[str, ...], 
 
 
 def _rail_links(env: Environment, allocation: Allocation, hosts: Table, switches: Table) -> Table:
-    """Rail r of every host goes to leaf r of its unit, on the host's port: the rule that makes the fabric rail-optimised."""
+    """Lead rail r of every host to leaf r of its unit, on the host's port: the rule of the rail-optimised family."""
     rails = sizing.rails(env)
     host = np.repeat(np.arange(len(hosts)), rails)
     rail = np.tile(np.arange(rails), len(hosts))
@@ -192,8 +193,8 @@ UNIT_M, RACK_M, ROW_M, TRAY_M, SLACK_M = 0.04445, 0.6, 2.4, 0.5, 0.4
 def _lengths(env: Environment, links: Table, hosts: Table, switches: Table) -> npt.NDArray[np.float64]:
     """Round each way up to a length that is sold.
 
-    Inside a rack a cable runs straight; to another it climbs to the tray above the racks, runs along it and comes down again. EIA-310 gives
-    the unit; racks are 600 mm wide; rows stand one cold aisle and one rack apart (2.4 m).
+    Inside a rack a cable runs straight; to another it climbs to the tray above the racks, runs along it and comes down
+    again. EIA-310 gives the unit; racks are 600 mm wide; rows stand one cold aisle and one rack apart (2.4 m).
     """
     row = np.array([rack.row for rack in env.racks])
     position = _positions(env)
@@ -210,7 +211,8 @@ def _lengths(env: Environment, links: Table, hosts: Table, switches: Table) -> n
     along = np.abs(position[a_rack] - position[b_rack]) * RACK_M + np.abs(row[a_rack] - row[b_rack]) * ROW_M
     climb = (height[a_rack] - a_unit + height[b_rack] - b_unit) * UNIT_M + 2 * TRAY_M
     way = np.where(a_rack == b_rack, np.abs(a_unit - b_unit) * UNIT_M, climb + along) + SLACK_M
-    return STOCK_M[np.minimum(np.searchsorted(STOCK_M, way), len(STOCK_M) - 1)]
+    sold: npt.NDArray[np.float64] = STOCK_M[np.minimum(np.searchsorted(STOCK_M, way), len(STOCK_M) - 1)]
+    return sold
 
 
 def _positions(env: Environment) -> npt.NDArray[np.int64]:

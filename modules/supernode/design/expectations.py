@@ -130,10 +130,10 @@ def _ports(design: Design, name: str) -> dict[str, SwitchPort]:
 
 
 def _fib(design: Design, name: str) -> dict[str, int]:
-    """Return the routes that BGP should leave in the kernel: the prefix and loopback of each leaf, the loopback of each spine.
+    """Return the routes that BGP should leave in the kernel: prefixes and loopbacks of leaves, loopbacks of spines.
 
-    A leaf reaches another leaf over every spine that both are cabled to, once for each of its own cables to it; a spine, over each of its cables
-    to it. Spines do not reach each other: they share an AS.
+    A leaf reaches another leaf over every spine that both are cabled to, once for each of its own cables to it; a spine
+    reaches a leaf over each of its cables to it. Spines do not reach each other: they share an AS.
     """
     mine = design.switch(name)
     cables = _cables(design, name)

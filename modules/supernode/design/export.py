@@ -1,4 +1,4 @@
-"""The artefacts that leave the Design for people and the lab; row by row, so that a million cables need no more memory than one."""
+"""The artefacts that leave the Design for people and the lab, line by line: a million cables take the memory of one."""
 
 from __future__ import annotations
 

@@ -1,22 +1,33 @@
-"""The one mapping from the Design to role variables: `<role>_<name>`."""
+"""The one mapping from the Design to role variables.
+
+Each role's `meta/argument_specs.yml` says what its variables are; tests/roles holds the two against each other.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from supernode.design.model import Design
+if TYPE_CHECKING:
+    from supernode.design import Design, RenderedFile
 
-ROLES = ("time_synced", "base_system", "rails")
+# Every role places a set of files; the order is the play's.
+ROLES = ("base_system", "time_synced", "rails")
 
 
-def build(design: Design, host: str) -> dict[str, Any]:
-    """Return the variables of every role for one host."""
-    placed = design.files(host)
-    variables: dict[str, Any] = {"base_system_packages": list(design.environment.software.packages)}
-    for role in ROLES:
-        variables[f"{role}_files"] = [
-            {"path": file.path, "content": file.content, "mode": file.mode, "owner": file.owner}
-            for file in placed
-            if file.role == role
-        ]
-    return variables
+def build(design: Design, host_name: str) -> dict[str, Any]:
+    """Return a host's role variables, named `<role>_<name>`.
+
+    Raises:
+        KeyError: a rendered file belongs to no role.
+    """
+    sets: dict[str, list[dict[str, str]]] = {role: [] for role in ROLES}
+    for file in design.files(host_name):
+        sets[file.role].append(_entry(file))
+    return {
+        **{f"{role}_files": files for role, files in sets.items()},
+        "base_system_packages": list(design.environment.software.packages),
+    }
+
+
+def _entry(file: RenderedFile) -> dict[str, str]:
+    return {"path": file.path, "content": file.content, "mode": file.mode, "owner": file.owner}

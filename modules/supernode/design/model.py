@@ -19,7 +19,8 @@ from supernode.design.rows import Host, HostState, Link, RenderedFile, Rows, Swi
 from supernode.spec import Allocation, Environment, Identity, Machines, SlotState, sizing
 from supernode.units import MbitPerS, Metre
 
-SPINE_ASN = 4_200_000_000  # the first private 4-byte number (RFC 6996); all spines share it, so that no path leads spine to spine
+# The first private 4-byte number (RFC 6996). All spines share it, so that no path leads from spine to spine.
+SPINE_ASN = 4_200_000_000
 _NOBODY = Identity()
 
 
@@ -28,7 +29,7 @@ class Design:
     """What an environment is, down to the last port.
 
     Attributes:
-        digest: SHA-256 of what it was computed from, in hex; a run id or a state that changes no design leaves it alone.
+        digest: SHA-256 of what it was computed from, in hex; run ids and states that mean nothing to it leave it alone.
         allocation_saved: False where allocation.yml did not exist and its numbers were computed for this once.
     """
 
@@ -187,7 +188,7 @@ class Design:
         )
 
     def _state(self, index: int, slot: str) -> HostState:
-        """A bound slot says itself what it is; an unbound one is what the allocation planned."""
+        """Return what a bound slot says of itself; an unbound one is what the allocation planned."""
         record = self.machines.slots.get(slot)
         if record is None:
             return "spare" if self.columns.hosts[index]["spare"] else "active"

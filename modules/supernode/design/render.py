@@ -13,7 +13,8 @@ from supernode.design.model import Design
 from supernode.design.rows import Host, Link, RenderedFile, Switch
 
 LLDP_INTERVAL_S = 5
-HOSTS_FILE_LIMIT = 1024  # devices that /etc/hosts names; above it, a file for each host would grow with the square: the site's DNS names them
+# Devices that /etc/hosts names. Above it the site's DNS does: a line for each, on each, grows with the square.
+HOSTS_FILE_LIMIT = 1024
 FIRST_TABLE = 100  # routing table of rail 0; rail N has 100 + N
 FIRST_METRIC = 1000  # above what the management port's default route gets
 
@@ -59,9 +60,8 @@ def _lldpd(name: str, pattern: str) -> str:
 
 
 def _hosts(design: Design, host: Host) -> str:
-    names = (
-        (other.name, other.management.ip) for other in (*design.hosts, *design.switches) if other.name != host.name
-    )
+    names = [(h.name, h.management.ip) for h in design.hosts if h.name != host.name]
+    names += [(s.name, s.management.ip) for s in design.switches]
     return text("host/hosts.j2", host=host, domain=design.environment.site.domain, names=names)
 
 

@@ -1,7 +1,8 @@
 """Cutting the engine's state into stacks of a limited size, so that what is there never moves to another.
 
-Stack `<env>` holds the spines and, where both fit, the first unit with its leaves; each further unit is `<env>-su<N>`. What does not fit its
-stack goes on in `<env>-su<N>-2`, or `<env>-fabric2` for spines. The limit counts machines and switches.
+Stack `<env>` holds the spines and, where both fit, the first unit with its leaves; each further unit is `<env>-su<N>`.
+What does not fit its stack goes on in `<env>-su<N>-2`, or `<env>-fabric2` for spines. The limit counts machines and
+switches.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Block = TypeVar("Block", HostBlock, SwitchBlock)
 
 
 def assign(env: Environment, hosts: list[HostBlock], switches: list[SwitchBlock]) -> list[Problem]:
-    """Give every block without a stack one, in place, splitting blocks where a stack is full; return stacks above the limit."""
+    """Give every block without a stack one, in place, splitting it where one is full; return what exceeds it."""
     cut = _Cut(env, hosts, switches)
     switches[:] = [part for block in switches for part in cut.place(block, block.unit)]
     hosts[:] = [part for block in hosts for part in cut.place(block, block.unit)]
@@ -39,12 +40,13 @@ class _Cut:
         self.name, self.limit, self.rails = env.name, env.stacks.limit, sizing.rails(env)
         self.held: Counter[str] = Counter()
         self.of_group: dict[int, list[str]] = {}
-        for block in (*switches, *hosts):
-            if block.stack:
-                self.held[block.stack] += block.count
-                self._join(block.unit, block.stack)
+        rows = [(b.stack, b.count, b.unit) for b in switches] + [(b.stack, b.count, b.unit) for b in hosts]
+        for stack, count, unit in rows:
+            if stack:
+                self.held[stack] += count
+                self._join(unit, stack)
         if 0 not in self.of_group:  # nothing was saved: may the first unit live with the spines?
-            together = sum(b.count for b in (*hosts, *switches) if b.unit in {0, 1})
+            together = sum(count for _, count, unit in rows if unit in {0, 1})
             self._join(0, env.name)
             if together <= self.limit:
                 self._join(1, env.name)

@@ -1,7 +1,7 @@
 """allocation.yml: the first number, count and stack of each block, given once.
 
-A line stands for a run of hosts, switches or uplinks; what lies inside the run is arithmetic (`design.columns`). No line is ever about one host
-because it is one host, and no number here is computed from how many others there are: that is why growth moves nothing.
+A line stands for a run of hosts, switches or uplinks; what lies inside the run is arithmetic (`design.columns`). No
+number here is computed from how many others there are: that is why growth moves nothing.
 """
 
 from __future__ import annotations

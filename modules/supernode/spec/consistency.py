@@ -1,23 +1,232 @@
-"""Contradictions that one document shows by itself or against the catalogue."""
+"""Contradictions that a document shows by itself or against the catalogue, each found on its own and all reported."""
 
 from __future__ import annotations
 
-from supernode.errors import Problem
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from typing import Any
+
+from supernode import catalog
+from supernode.errors import Path, Problem
+from supernode.spec import sizing
 from supernode.spec.allocation import Allocation
-from supernode.spec.environment import Environment
+from supernode.spec.environment import Environment, Network, Pool
 from supernode.spec.machines import Machines
+from supernode.units import MbitPerS, format_rate
 
 
 def environment(env: Environment) -> list[Problem]:
     """Return what is wrong with an environment whose every value is right by itself."""
-    return []
+    problems = [problem for check in (_networks, _names, _kinds) for problem in check(env)]
+    if not any(p.path and p.path[0] in {"pools", "fabric", "racks"} for p in problems):
+        # Arithmetic over kinds and racks makes sense only where these are known and named once.
+        problems += [problem for check in (_bios, _room) for problem in check(env)]
+        rates = list(_rates(env))
+        problems += rates or [problem for check in (_ports, _switch_room) for problem in check(env)]
+    return problems
+
+
+def _networks(env: Environment) -> Iterator[Problem]:
+    rows: dict[str, Network] = {
+        name: getattr(env.site.networks, name) for name in ("management", "bmc", "loopbacks", "rails")
+    }
+    for (one, first), (two, second) in combinations(rows.items(), 2):
+        if first.cidr.overlaps(second.cidr):
+            what = f"network {two} ({second.cidr}) overlaps {one} ({first.cidr})"
+            yield Problem(("site", "networks", two, "cidr"), what, "give each network a range of its own")
+    for name, network in rows.items():
+        if network.gateway and network.gateway not in network.cidr:
+            what = f"the gateway {network.gateway} lies outside {network.cidr}"
+            yield Problem(("site", "networks", name, "gateway"), what, "a gateway stands in its own network")
+        elif network.gateway in {network.cidr.network_address, network.cidr.broadcast_address}:
+            what = f"the gateway {network.gateway} is the network's or the broadcast address of {network.cidr}"
+            yield Problem(("site", "networks", name, "gateway"), what, None)
+
+
+def _names(env: Environment) -> Iterator[Problem]:
+    yield from _unique("rack", [rack.name for rack in env.racks], lambda i: ("racks", i, "name"))
+    yield from _unique("pool", [pool.name for pool in env.pools], lambda i: ("pools", i, "name"))
+    racks = [rack.name for rack in env.racks]
+    taken: dict[str, str] = {}
+    users: list[tuple[str, Path, Sequence[str]]] = [("fabric", ("fabric", "racks"), env.fabric.racks)]
+    users[:0] = [(f"pool {pool.name}", ("pools", i, "racks"), pool.racks) for i, pool in enumerate(env.pools)]
+    for user, path, named in users:
+        for index, rack in enumerate(named):
+            if rack not in racks:
+                yield Problem(
+                    (*path, index), f"{user} names rack {rack}, which does not exist", f"racks: {', '.join(racks)}"
+                )
+            elif rack in taken:
+                yield Problem(
+                    (*path, index), f"{user} names rack {rack}, which {taken[rack]} has", "a rack has one user"
+                )
+            taken.setdefault(rack, user)
+    for index, pool in enumerate(env.pools):
+        if pool.name == "fabric" or pool.name.startswith(("spine", "su0", "su1")):
+            yield Problem(
+                ("pools", index, "name"), f"a pool may not be called {pool.name}: switches are", "choose another name"
+            )
+
+
+def _unique(what: str, names: list[str], path: Callable[[int], Path]) -> Iterator[Problem]:
+    seen: dict[str, int] = {}
+    for index, name in enumerate(names):
+        if name in seen:
+            yield Problem(path(index), f"{what} {name} is there twice", "names are given once")
+        seen.setdefault(name, index)
+
+
+def _kinds(env: Environment) -> Iterator[Problem]:
+    rows: list[tuple[Path, str, Callable[[str], Any]]] = [
+        (("pools", i, "kind"), pool.kind, catalog.server) for i, pool in enumerate(env.pools)
+    ]
+    rows += [
+        (("fabric", "leaf"), env.fabric.leaf, catalog.switch),
+        (("fabric", "spine"), env.fabric.spine, catalog.switch),
+    ]
+    for path, kind, find in rows:
+        try:
+            find(kind)
+        except KeyError as error:
+            what, _, hint = str(error.args[0]).partition("; ")
+            wrong = True
+            yield Problem(path, what, hint)
+    if wrong:
+        return
+    first = sizing.rails(env)
+    for index, pool in enumerate(env.pools):
+        server = catalog.server(pool.kind)
+        if len(server.nics) != first:
+            what = (
+                f"{pool.kind} has {len(server.nics)} rails, {env.pools[0].kind} of pool {env.pools[0].name} has {first}"
+            )
+            yield Problem(("pools", index, "kind"), what, "pools of one fabric have the same rails")
+        if not server.disk.by_id and pool.disk is None:
+            what = f"a {pool.kind} comes with one system disk or another, and pools[{index}].disk does not name it"
+            yield Problem(("pools", index), what, f"add disk: /dev/disk/by-id/... to pool {pool.name}")
+
+
+def _rates(env: Environment) -> Iterator[Problem]:
+    rates = env.fabric.rates
+    leaf, spine = catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine)
+    slowest = min((catalog.server(pool.kind) for pool in env.pools), key=lambda kind: kind.nics[0].rate)
+    limits = (
+        ("rail", rates.rail, slowest.name, slowest.nics[0].rate),
+        ("rail", rates.rail, leaf.name, leaf.rate),
+        ("uplink", rates.uplink, leaf.name, leaf.rate),
+        ("uplink", rates.uplink, spine.name, spine.rate),
+    )
+    said: set[str] = set()
+    for name, rate, kind, most in limits:
+        if rate > most and name not in said:
+            said.add(name)
+            what = f"fabric.rates.{name} is {format_rate(MbitPerS(rate))}, a port of {kind} carries {format_rate(most)}"
+            yield Problem(("fabric", "rates", name), what, f"at most {format_rate(most)}, or another kind")
+
+
+def _ports(env: Environment) -> Iterator[Problem]:
+    """Count ports of a leaf with all its hosts, and of a spine with all its leaves."""
+    fabric, total = env.fabric, sum(pool.count + pool.spares for pool in env.pools)
+    ports = sizing.host_ports(env)
+    have = sizing.uplink_ports(env, ports)
+    if not ports or have < 0:
+        what = f"a {fabric.leaf} has no room for {ports or 'even one'} host ports and their uplinks"
+        yield Problem(("fabric", "unit" if fabric.unit else "leaf"), what, "a smaller unit, or a leaf with more ports")
+        return
+    units = -(-total // ports)
+    lanes = sizing.lanes(env, fabric.unit or min(total, ports))
+    if fabric.spines * lanes > have:
+        down, up = ports * fabric.rates.rail, have * fabric.rates.uplink
+        what = (
+            f"{fabric.spines} x {lanes} uplinks are needed for oversubscription {fabric.oversubscription:g}, "
+            f"a {fabric.leaf} has {have} beside {ports} host ports (at best {down / up if up else float('inf'):.2f})"
+        )
+        yield Problem(("fabric", "oversubscription"), what, "allow more, or take faster uplinks or a smaller unit")
+    rails = sizing.rails(env)
+    if units * rails * lanes > sizing.spine_ports(env):
+        each = f"{units * rails} leaves have {lanes} cables to each spine"
+        what = f"{each}, a {fabric.spine} has {sizing.spine_ports(env)} ports"
+        yield Problem(
+            ("fabric", "spines"), what, "more spines take fewer cables each; a larger fabric needs a third tier"
+        )
+
+
+def _bios(env: Environment) -> Iterator[Problem]:
+    kinds = {pool.kind: catalog.server(pool.kind) for pool in env.pools}
+    for name, value in env.machines.bios.items():
+        for kind in kinds.values():
+            known = kind.bios.get(name)
+            if kind.bios and known is None:
+                what = f"{kind.name} has no BIOS attribute {name}"
+                yield Problem(("machines", "bios", name), what, f"its registry: {', '.join(sorted(kind.bios))}")
+            elif known is not None and not known.admits(value):
+                wanted = ", ".join(known.values) or f"a value of type {known.type}"
+                what = f"BIOS attribute {name} of {kind.name} may be {wanted}, not {value}"
+                yield Problem(("machines", "bios", name), what)
+
+
+def _room(env: Environment) -> Iterator[Problem]:
+    for index, pool in enumerate(env.pools):
+        needed, have = pool.count + pool.spares, _places(env, pool)
+        if needed > have:
+            what = f"pool {pool.name} has {needed} machines with its spares, its racks have places for {have}"
+            yield Problem(("pools", index, "count"), what, "name more racks, or fewer machines")
+
+
+def _switch_room(env: Environment) -> Iterator[Problem]:
+    racks = {rack.name: rack for rack in env.racks}
+    leaf, spine = catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine)
+    have = sum(sizing.switch_places(racks[name], leaf, spine) for name in env.fabric.racks)
+    ports, total = sizing.host_ports(env), sum(pool.count + pool.spares for pool in env.pools)
+    needed = -(-total // max(ports, 1)) * sizing.rails(env) + env.fabric.spines
+    if needed > have:
+        what = f"{needed} switches are needed, the fabric's racks have places for {have}"
+        yield Problem(("fabric", "racks"), what, "name more racks for the fabric")
+
+
+def _places(env: Environment, pool: Pool) -> int:
+    kind = catalog.server(pool.kind)
+    return sum(sizing.server_places(rack, kind) for rack in env.racks if rack.name in pool.racks)
 
 
 def machines(found: Machines) -> list[Problem]:
-    """Return identities that two slots claim."""
-    return []
+    """Return identities that two slots claim: a machine stands in one place."""
+    first: dict[tuple[str, str], str] = {}
+    problems = []
+    for slot, record in found.slots.items():
+        for key, value in record.identity.known().items():
+            claim = (_family(key), value.lower())
+            if claim in first and first[claim] != slot:
+                what = f"slots {first[claim]} and {slot} both claim {key} {value}"
+                problems.append(
+                    Problem(("slots", slot, "identity", key), what, "a machine stands in one slot", "machines")
+                )
+            first.setdefault(claim, slot)
+    return problems
+
+
+def _family(key: str) -> str:
+    """All MAC addresses share one space; a serial is unique among its kind only."""
+    return "mac" if key.endswith("_mac") else key
 
 
 def allocation(env: Environment, saved: Allocation) -> list[Problem]:
-    """Return what is wrong with an allocation by itself."""
-    return []
+    """Return what is wrong with an allocation by itself: another environment's, or numbers given twice by hand."""
+    problems = []
+    if saved.name != env.name:
+        what = f"this allocation is of {saved.name}, the environment is {env.name}"
+        problems.append(
+            Problem(
+                ("name",), what, "a name is for good: a new environment starts without allocation.yml", "allocation"
+            )
+        )
+    twice = Counter(f"{b.pool}-{n:03d}" for b in saved.hosts for n in range(b.first, b.first + b.count))
+    addresses = Counter(a for b in saved.hosts for a in range(b.address, b.address + b.count))
+    addresses.update(a for b in saved.switches for a in range(b.address, b.address + b.count))
+    again = [name for name, count in twice.items() if count > 1]
+    shared = [number for number, count in addresses.items() if count > 1]
+    if again or shared:
+        what = f"numbers are given twice: {', '.join([*again[:3], *(f'address {n}' for n in shared[:3])])}"
+        problems.append(Problem(("hosts",), what, "restore the file from git", "allocation"))
+    return problems

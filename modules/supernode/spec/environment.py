@@ -54,7 +54,11 @@ class Network(Document):
 
 
 class Networks(Document):
-    """The site's networks: hosts and switches in `management`, controllers in `bmc`, one address a switch in `loopbacks`, /31s in `rails`."""
+    """The site's networks.
+
+    Hosts and switches stand in `management`, controllers in `bmc`; `loopbacks` has one address a switch, `rails` the
+    /31s.
+    """
 
     management: Network
     bmc: Network
@@ -76,6 +80,7 @@ class Site(Document):
     domain: HostName
     networks: Networks
     time_servers: Annotated[tuple[HostName, ...], Field(min_length=1)]
+    name_servers: tuple[IPv4Address, ...] = ()
     serve: Serve
 
 
@@ -124,8 +129,8 @@ class Rates(Document):
 class Fabric(Document):
     """The compute fabric.
 
-    `unit` is the number of hosts of a full scalable unit. Where it is given, every unit gets the uplinks of a full one, as
-    reference designs ask; where it is not, the uplinks follow the hosts that are there.
+    `unit` is the number of hosts of a full scalable unit. Where it is given, every unit gets the uplinks of a full one,
+    as reference designs ask; where it is not, the uplinks follow the hosts that are there.
     """
 
     family: Literal["rail-optimised"]

@@ -53,7 +53,7 @@ class Machines(Document):
     """The whole of machines.yml."""
 
     version: Annotated[Literal[1], Field(alias="schema")] = 1
-    slots: Annotated[dict[str, SlotRecord], Field(default_factory=dict)]
+    slots: dict[str, SlotRecord] = Field(default_factory=dict)
 
 
 _HEAD = "# Written by `supernode assign` and by runs: which machine stands in which slot.\n"

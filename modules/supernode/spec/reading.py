@@ -75,7 +75,7 @@ def _document(model: type[Model], text: str, name: str, problems: list[Problem])
 
 
 def _what_can_be_read(model: type[Model], data: dict[str, object], error: ValidationError) -> Model | None:
-    """Read the document again without its unknown keys, so that contradictions show in the same run as typing errors."""
+    """Read the document again without its unknown keys, so that contradictions show beside typing errors."""
     rows = error.errors(include_url=False)
     if any(row["type"] != "extra_forbidden" for row in rows):
         return None

@@ -31,7 +31,7 @@ def switch_places(rack: Rack, leaf: SwitchKind, spine: SwitchKind) -> int:
 
 
 def lanes(env: Environment, hosts: int) -> int:
-    """Return the parallel cables of each leaf and spine that keep a leaf of so many hosts within the declared oversubscription."""
+    """Return the parallel cables of each leaf and spine that keep so many hosts within the oversubscription."""
     down = hosts * env.fabric.rates.rail
     each = env.fabric.spines * env.fabric.rates.uplink * env.fabric.oversubscription
     return max(1, math.ceil(down / each - 1e-9))
@@ -51,7 +51,10 @@ def spine_ports(env: Environment) -> int:
 
 
 def host_ports(env: Environment) -> int:
-    """Return the host ports of a leaf: the declared unit, else the largest power of two whose uplinks still fit beside it; 0: none does."""
+    """Return the host ports of a leaf: the declared unit, else the largest power of two beside which its uplinks fit.
+
+    0 when not even one host and its uplinks fit.
+    """
     if env.fabric.unit:
         return env.fabric.unit
     best, ports = 0, 1

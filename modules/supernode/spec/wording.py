@@ -43,7 +43,7 @@ _KINDS = {
 def problems(rows: Sequence[Mapping[str, Any]], model: type[BaseModel], document: str) -> list[Problem]:
     """Turn `ValidationError.errors()` into Problems.
 
-    A list whose entries are wrong is also reported as too short, for pydantic counts the right ones: that row says nothing new.
+    A list whose entries are wrong is also reported as too short, for pydantic counts the right ones: that is no news.
     """
     wrong_inside = {row["loc"][: i + 1] for row in rows for i in range(len(row["loc"]) - 1)}
     telling = [row for row in rows if row["type"] != "too_short" or row["loc"] not in wrong_inside]

@@ -53,8 +53,8 @@ def _duplicates(node: yaml.Node, path: Path) -> Iterator[tuple[Path, int]]:
 def locate(text: str, path: Path) -> int:
     """Return the line, from 1, of the last thing on `path` that the text holds.
 
-    A key that is missing is located at what should hold it; text that is no YAML, where the parser stopped. Of a key given twice, the
-    last one counts.
+    A key that is missing is located at what should hold it; text that is no YAML, where the parser stopped. Of a key
+    given twice, the last one counts.
     """
     try:
         node = yaml.compose(text, Loader=_LOADER)
