@@ -90,16 +90,14 @@ def _kinds(env: Environment) -> Iterator[Problem]:
             find(kind)
         except KeyError as error:
             what, _, hint = str(error.args[0]).partition("; ")
-            wrong = True
             yield Problem(path, what, hint)
-    if wrong:
-        return
-    first = sizing.rails(env)
-    for index, pool in enumerate(env.pools):
-        server = catalog.server(pool.kind)
-        if len(server.nics) != first:
+    servers = catalog.server_kinds()
+    known = [(i, pool, catalog.server(pool.kind)) for i, pool in enumerate(env.pools) if pool.kind in servers]
+    for index, pool, server in known:
+        first = known[0][2]
+        if len(server.nics) != len(first.nics):
             what = (
-                f"{pool.kind} has {len(server.nics)} rails, {env.pools[0].kind} of pool {env.pools[0].name} has {first}"
+                f"{server.name} has {len(server.nics)} rails, {first.name} of pool {known[0][1].name} {len(first.nics)}"
             )
             yield Problem(("pools", index, "kind"), what, "pools of one fabric have the same rails")
         if not server.disk.by_id and pool.disk is None:
