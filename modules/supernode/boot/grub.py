@@ -32,3 +32,8 @@ linux /boot/vmlinuz root=PARTUUID={partition} rw {CONSOLE} net.ifnames=1
 initrd /boot/initrd.img
 boot
 """
+
+
+def medium_config(volume: str) -> str:
+    """Return the configuration inside a medium's loader: go on to the menu on the medium itself."""
+    return f"search --no-floppy --set=root --label {volume}\nset prefix=($root)/boot/grub\nconfigfile /boot/grub/grub.cfg\n"

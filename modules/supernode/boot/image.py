@@ -11,6 +11,7 @@ from pathlib import Path
 from supernode.boot import cache as store
 from supernode.boot import disk, grub, pins, rootfs, tool
 from supernode.boot.cache import Progress
+from supernode.boot.deploy import parts
 from supernode.boot.disk import Partition
 from supernode.boot.software import Software
 from supernode.errors import CouldNotRun
@@ -27,12 +28,14 @@ class ImageRef:
         path: image.raw, sparse; image.raw.zst, packages.lock and image.json lie beside it.
         size: bytes of the raw image.
         root_partition: where the ext4 root lies in it, in bytes; the lab mounts it read-only.
+        deploy_digest: SHA-256 (hex) over the parts of the deploy system, which lie in `deploy/` beside the image.
     """
 
     digest: str
     path: Path
     size: int
     root_partition: Partition
+    deploy_digest: str = ""
 
     @property
     def compressed(self) -> Path:
@@ -47,10 +50,11 @@ class ImageRef:
 
 def inputs_digest(software: Software) -> str:
     """Return the digest of all that decides the image; pure but for reading our own package data."""
-    parts = rootfs.inputs(software)
-    parts["format"] = str(_FORMAT).encode()
-    parts["grub"] = grub.disk_config(disk.Identifiers.of("").filesystem, disk.Identifiers.of("").root).encode()
-    return store.digest_of(parts)
+    inputs = rootfs.inputs(software)
+    inputs["format"] = str(_FORMAT).encode()
+    inputs["deploy"] = repr((parts.TOOLS, parts.DRIVERS)).encode()
+    inputs["grub"] = grub.disk_config(disk.Identifiers.of("").filesystem, disk.Identifiers.of("").root).encode()
+    return store.digest_of(inputs)
 
 
 def find(software: Software, cache: Path) -> ImageRef | None:
@@ -82,6 +86,8 @@ def _build(software: Software, digest: str, work: Path, progress: Progress) -> N
     _hold_to_pins(software, versions, progress)
     progress("image: writing the disk")
     partition = disk.write(root, raw, disk.Identifiers.of(digest), rootfs.EPOCH)
+    progress("image: collecting the deploy system's parts")
+    parts.write(root, work / "deploy", rootfs.EPOCH)
     shutil.rmtree(root)
     progress("image: compressing")
     tool.run(["zstd", "-q", "-T0", "-6", raw, "-o", f"{raw}.zst"])
@@ -93,6 +99,7 @@ def _build(software: Software, digest: str, work: Path, progress: Progress) -> N
         "suite": software.suite,
         "kernel": software.kernel,
         "inputs": digest,
+        "deploy": store.digest_of({path.name: path.read_bytes() for path in (work / "deploy").iterdir()}),
     }
     (work / "image.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     progress(f"image: {record['digest'][:12]}, {raw.stat().st_size >> 20} MiB")  # type: ignore[index]
@@ -111,4 +118,10 @@ def _hold_to_pins(software: Software, versions: dict[str, str], progress: Progre
 def _read(folder: Path) -> ImageRef:
     record = json.loads((folder / "image.json").read_text(encoding="utf-8"))
     where = record["root_partition"]
-    return ImageRef(record["digest"], folder / "image.raw", record["size"], Partition(where["offset"], where["size"]))
+    return ImageRef(
+        record["digest"],
+        folder / "image.raw",
+        record["size"],
+        Partition(where["offset"], where["size"]),
+        record["deploy"],
+    )

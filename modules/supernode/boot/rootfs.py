@@ -18,7 +18,7 @@ EPOCH = 1767225600  # 2026-01-01: every time stamp in the image, for its digest 
 _PACKAGES = (
     "systemd-sysv", "udev", "dbus", "kmod", "zstd",
     "openssh-server", "sudo", "python3", "python3-apt", "ca-certificates",
-    "iproute2", "e2fsprogs", "fdisk",
+    "iproute2", "e2fsprogs", "fdisk", "busybox-static", "curl",
 )  # fmt: skip
 
 # Units that cost a boot time and serve no purpose on a machine that is rebuilt, not upgraded, and that has no desktop.
@@ -64,7 +64,7 @@ def inputs(software: Software) -> dict[str, bytes]:
 
 
 def build(software: Software, folder: Path, progress: Progress) -> dict[str, str]:
-    """Fill an empty folder with the root file system.
+    """Fill an empty folder with the root file system; `dpkg-status` and `sources.list` are written beside it.
 
     Returns:
         The version of every package in it.
@@ -84,6 +84,9 @@ def build(software: Software, folder: Path, progress: Progress) -> dict[str, str
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     versions = installed(folder)
+    # What the mirror is computed from later: the installed packages, and the archive that this build came from.
+    shutil.copyfile(folder / "var/lib/dpkg/status", folder.with_name("dpkg-status"))
+    shutil.copyfile(folder / "etc/apt/sources.list", folder.with_name("sources.list"))
     _finish(folder)
     return versions
 

@@ -89,6 +89,10 @@ def write_network(root: Path, config: Mapping[str, Any]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, port in config.get("ethernets", {}).items():
         (folder / f"10-{name}.network").write_text(network_file(port), encoding="utf-8")
+        servers = port.get("nameservers", {}).get("addresses", ())
+        if servers:  # nothing else on the image keeps this file
+            lines = "".join(f"nameserver {address}\n" for address in servers)
+            (root / "etc/resolv.conf").write_text(lines, encoding="utf-8")
         if "set-name" in port:
             text = f"[Match]\nMACAddress={port['match']['macaddress']}\n\n[Link]\nName={port['set-name']}\n"
             (folder / f"10-{name}.link").write_text(text, encoding="utf-8")

@@ -1,0 +1,128 @@
+"""One-time tokens and what machines reported with them, on the operator's disk.
+
+    .supernode/<env>/serve/tokens/<host>.json    the token's hash, when it was issued, what it was spent on; never the token
+    .supernode/<env>/enrolled/<host>.json        the last accepted report, and when
+
+A token admits any number of `deploy` reports and exactly one `firstboot` report; then it is dead. The same first-boot report again
+(its answer was lost on the way) is answered as before and changes nothing.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import hmac
+import json
+import secrets
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from supernode.boot import cache as store
+from supernode.workspace import write_atomically
+
+TOKEN_FOR_S = 24 * 3600.0
+PHASES = ("deploy", "firstboot")
+_STATES = ("started", "progress", "ok", "failed")
+_MOST_KEYS = 8
+_MOST_TEXT = 2000
+
+
+class Answer(enum.Enum):
+    """What a report is answered with."""
+
+    ACCEPTED = 204
+    MALFORMED = 400
+    REFUSED = 401
+
+
+class Enrolment:
+    """The tokens and reports of one environment.
+
+    Args:
+        state: .supernode/<env>.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._tokens = state / "serve" / "tokens"
+        self._enrolled = state / "enrolled"
+
+    def issue(self, host: str) -> str:
+        """Return a new token for a host; the one before is dead at once."""
+        token = secrets.token_urlsafe(32)
+        record = {"hash": _hash(token), "issued": time.time(), "spent": None}
+        self._tokens.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._lock(host):
+            write_atomically(self._tokens / f"{host}.json", json.dumps(record), mode=0o600)
+        return token
+
+    def alive(self, host: str) -> bool:
+        """Return whether the host's last token can still be spent."""
+        record = self._token(host)
+        return record is not None and record["spent"] is None and _fresh(record)
+
+    def report(self, host: str, token: str, document: Any) -> Answer:
+        """Take a report: `{"phase", "state", "detail", "host_keys", "image"}`."""
+        with self._lock(host):
+            record = self._token(host)
+            if record is None or not hmac.compare_digest(record["hash"], _hash(token)):
+                return Answer.REFUSED
+            clean = _clean(document)
+            if clean is None:
+                return Answer.MALFORMED
+            if record["spent"] is not None:
+                return Answer.ACCEPTED if record["spent"] == _fingerprint(clean) else Answer.REFUSED
+            if not _fresh(record):
+                return Answer.REFUSED
+            # The report first: killed in between, the machine reports again and the token is spent then.
+            kept = {**clean, "host": host, "at": time.time()}
+            write_atomically(self._enrolled / f"{host}.json", json.dumps(kept, indent=2) + "\n")
+            if clean["phase"] == "firstboot" and clean["state"] == "ok":
+                spent = {**record, "spent": _fingerprint(clean)}
+                write_atomically(self._tokens / f"{host}.json", json.dumps(spent), mode=0o600)
+            return Answer.ACCEPTED
+
+    def read(self, host: str) -> dict[str, Any] | None:
+        """Return the last accepted report, with `host` and `at` (seconds since the epoch)."""
+        path = self._enrolled / f"{host}.json"
+        if not path.is_file():
+            return None
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return document
+
+    def _token(self, host: str) -> dict[str, Any] | None:
+        path = self._tokens / f"{host}.json"
+        if not path.is_file():
+            return None
+        record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return record
+
+    def _lock(self, host: str) -> Any:
+        return store.lock(self._tokens / f"{host}.lock")
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _fresh(record: Mapping[str, Any]) -> bool:
+    return time.time() - float(record["issued"]) < TOKEN_FOR_S
+
+
+def _fingerprint(document: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+
+
+def _clean(document: Any) -> dict[str, Any] | None:
+    """Return the known fields of a report, or None when it is none; a machine's word is bounded before it is kept."""
+    if not isinstance(document, dict) or document.get("phase") not in PHASES or document.get("state") not in _STATES:
+        return None
+    keys = document.get("host_keys", [])
+    detail, image = document.get("detail", ""), document.get("image", "")
+    texts = [detail, image, *(keys if isinstance(keys, list) else [None])]
+    if len(texts) > _MOST_KEYS + 2 or not all(isinstance(text, str) and len(text) <= _MOST_TEXT for text in texts):
+        return None
+    if document["phase"] == "firstboot" and document["state"] == "ok" and not keys:
+        return None
+    return {"phase": document["phase"], "state": document["state"], "detail": detail, "host_keys": keys, "image": image}

@@ -1,0 +1,146 @@
+"""The site's package mirror: what hosts install after they are up, and its dependencies, as a flat Debian repository.
+
+Packages that the image has already are left out. The versions are the pins', as for the image; hosts verify the site's server by
+TLS with the site's own CA, and the hashes in `Packages` come from the archive's signed index by way of apt.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from supernode.boot import cache as store
+from supernode.boot import pins, rootfs, tool
+from supernode.boot.cache import Progress
+from supernode.boot.image import ImageRef
+from supernode.boot.software import Software
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class MirrorRef:
+    """A built mirror.
+
+    Attributes:
+        path: the folder: *.deb, Packages, Packages.gz, Release.
+        packages: name -> version of all in it.
+    """
+
+    path: Path
+    packages: dict[str, str]
+
+
+def find(software: Software, image: ImageRef, cache: Path | None = None) -> MirrorRef | None:
+    """Return the mirror when it is built already."""
+    folder = (cache or store.default()) / "mirror" / _digest(software, image)
+    return _read(folder) if folder.is_dir() else None
+
+
+def ensure(
+    software: Software, image: ImageRef, cache: Path | None = None, progress: Progress = store.silent
+) -> MirrorRef:
+    """Return the mirror for a software selection on an image, downloading it (some 20 s) when the cache has none.
+
+    Raises:
+        CouldNotRun: a package does not exist in the suite, the archive cannot be reached, or a tool is missing.
+    """
+
+    def make(work: Path) -> None:
+        progress(f"mirror: downloading {', '.join(software.packages)} and what they need")
+        _build(software, image, work)
+        progress(f"mirror: {len(list(work.glob('*.deb')))} packages")
+
+    return _read(store.place(cache or store.default(), "mirror", _digest(software, image), make))
+
+
+def _digest(software: Software, image: ImageRef) -> str:
+    return store.digest_of(
+        {
+            "format": str(_FORMAT).encode(),
+            "suite": software.suite.encode(),
+            "packages": "\n".join(sorted(software.packages)).encode(),
+            "pins": pins.text(software.suite).encode(),
+            "image": image.lock.read_bytes(),
+        }
+    )
+
+
+def _build(software: Software, image: ImageRef, work: Path) -> None:
+    apt = work / "apt"
+    options = _private_apt(software, image, apt)
+    tool.run(["apt-get", *options, "-q", "update"], hint="can this machine reach the Debian archive?")
+    hint = f"is every package of software.packages one of {software.suite}?"
+    tool.run(
+        ["apt-get", *options, "-q", "-y", "--no-install-recommends", "--download-only", "install", *software.packages],
+        hint=hint,
+    )
+    for deb in sorted((apt / "archives").glob("*.deb")):
+        name, version, rest = deb.name.split("_", 2)
+        # An epoch's colon comes encoded, and its percent sign would be encoded once more on the way to a host.
+        deb.rename(work / f"{name}_{version.rpartition('%3a')[2]}_{rest}")
+    shutil.rmtree(apt)
+    index = "\n".join(_stanza(deb) for deb in sorted(work.glob("*.deb"))).encode()
+    (work / "Packages").write_bytes(index)
+    (work / "Packages.gz").write_bytes(gzip.compress(index, mtime=rootfs.EPOCH))
+    (work / "Release").write_text(_release(work, software.suite), encoding="utf-8")
+
+
+def _private_apt(software: Software, image: ImageRef, folder: Path) -> list[str]:
+    """Return options that make apt-get act for a machine of this image, and leave the operator's own apt alone."""
+    for name in ("archives/partial", "lists/partial", "etc", "parts"):
+        (folder / name).mkdir(parents=True)
+    beside = image.path.parent
+    shutil.copyfile(beside / "dpkg-status", folder / "status")
+    shutil.copyfile(beside / "sources.list", folder / "etc" / "sources.list")
+    wanted = pins.preferences(pins.parse(pins.text(software.suite)))
+    (folder / "etc" / "preferences").write_text(wanted, encoding="utf-8")
+    values = {
+        "Dir::State": folder,
+        "Dir::State::lists": folder / "lists",
+        "Dir::State::status": folder / "status",
+        "Dir::State::extended_states": folder / "extended_states",
+        "Dir::Cache": folder,
+        "Dir::Cache::archives": folder / "archives",
+        "Dir::Etc": folder / "etc",
+        "Dir::Etc::sourcelist": folder / "etc" / "sources.list",
+        "Dir::Etc::sourceparts": folder / "parts",
+        "Dir::Etc::preferences": folder / "etc" / "preferences",
+        "Dir::Etc::preferencesparts": folder / "parts",
+        "Dir::Etc::trusted": "/usr/share/keyrings/debian-archive-keyring.gpg",
+        "Dir::Etc::trustedparts": folder / "parts",
+        "APT::Architecture": "amd64",
+        "APT::Architectures": "amd64",
+        "APT::Sandbox::User": "root",
+        "APT::Keep-Downloaded-Packages": "true",
+        "Binary::apt-get::APT::Keep-Downloaded-Packages": "true",
+        "Acquire::Languages": "none",
+    }
+    return [part for name, value in values.items() for part in ("-o", f"{name}={value}")]
+
+
+def _stanza(deb: Path) -> str:
+    control = tool.run(["dpkg-deb", "-f", deb]).decode().rstrip("\n")
+    data = deb.read_bytes()
+    sums = f"MD5sum: {hashlib.md5(data).hexdigest()}\nSHA256: {hashlib.sha256(data).hexdigest()}"  # noqa: S324 - the format's field
+    return f"{control}\nFilename: ./{deb.name}\nSize: {len(data)}\n{sums}\n"
+
+
+def _release(folder: Path, suite: str) -> str:
+    lines = ["Origin: supernode", f"Suite: {suite}", "Date: Thu, 01 Jan 2026 00:00:00 UTC", "SHA256:"]
+    for name in ("Packages", "Packages.gz"):
+        data = (folder / name).read_bytes()
+        lines.append(f" {hashlib.sha256(data).hexdigest()} {len(data)} {name}")
+    return "\n".join(lines) + "\n"
+
+
+def _read(folder: Path) -> MirrorRef:
+    packages: dict[str, str] = {}
+    for stanza in (folder / "Packages").read_text(encoding="utf-8").split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line and not line.startswith(" "))
+        if "Package" in fields:
+            packages[fields["Package"]] = fields["Version"]
+    return MirrorRef(folder, packages)

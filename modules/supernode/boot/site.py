@@ -1,0 +1,105 @@
+"""What one environment's server knows: computed from the documents on disk, again whenever they or the image change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from supernode import design as designing
+from supernode import spec
+from supernode.boot import cache as store
+from supernode.boot import image, iso, media, mirror, sshkey, tls
+from supernode.boot.enrolment import Enrolment
+from supernode.boot.image import ImageRef
+from supernode.boot.iso import Base
+from supernode.boot.media import Medium
+from supernode.design import Design
+from supernode.errors import CouldNotRun
+from supernode.workspace import EnvironmentFolder
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the documents say, and what is built for them.
+
+    Attributes:
+        mirror: the folder of the package mirror; None until it is built.
+    """
+
+    design: Design
+    image: ImageRef
+    base: Base
+    mirror: Path | None
+
+
+class Site:
+    """One environment, for its server; methods block and may be called from any thread.
+
+    Args:
+        folder: the environment.
+        cache: where image, deploy parts and mirror lie.
+    """
+
+    def __init__(self, folder: EnvironmentFolder, cache: Path | None = None) -> None:
+        self.folder = folder
+        self.enrolment = Enrolment(folder.state)
+        self._cache = cache or store.default()
+        self._lock = threading.Lock()
+        self._texts: Mapping[str, str] = {}
+        self._known: Known | None = None
+
+    def known(self) -> Known:
+        """Return the present state of documents and image.
+
+        Raises:
+            Refusal: the documents are wrong.
+            CouldNotRun: the image is not built yet.
+        """
+        with self._lock:
+            texts = self.folder.texts()
+            if self._known is None or self._known.mirror is None or texts != self._texts:
+                self._known = self._compute(texts)
+                self._texts = texts
+            return self._known
+
+    def _compute(self, texts: Mapping[str, str]) -> Known:
+        design = designing.build(spec.read(texts))
+        made = image.find(design.environment.software, self._cache)
+        if made is None:
+            hint = f"run `supernode image {self.folder.name}`"
+            raise CouldNotRun("golden image", "is not built yet for these documents", hint)
+        repository = mirror.find(design.environment.software, made, self._cache)
+        return Known(design, made, iso.base(made, self._cache), repository.path if repository else None)
+
+    def iso(self, host: str, digest: str) -> Path | None:
+        """Return a machine's medium, building it with a new token when there is none whose token is alive.
+
+        None when the host is unknown or the documents make another medium of it than `digest`.
+        """
+        known = self.known()
+        planned = self._plan(known, host)
+        if planned is None or planned.digest != digest:
+            return None
+        path = self.folder.state / "serve" / "iso" / host / f"{digest}.iso"
+        with store.lock(path.parent.with_name(f"{host}.lock")):
+            if not (path.is_file() and self.enrolment.alive(host)):
+                for old in path.parent.glob("*.iso"):
+                    old.unlink()
+                token = self.enrolment.issue(host)
+                iso.build(known.base, planned.seed, self._ca(known), token, planned.arguments, path)
+        return path
+
+    def _plan(self, known: Known, host: str) -> Medium | None:
+        try:
+            known.design.host(host)
+        except KeyError:
+            return None
+        key = sshkey.ensure(self.folder.state / "ssh")
+        return media.medium(known.design, host, known.image, known.base.digest, self._ca(known), key)
+
+    def _ca(self, known: Known) -> str:
+        serve = known.design.environment.site.serve
+        identity = tls.ensure(self.folder.state / "serve", str(serve.address), known.design.name)
+        return identity.ca.read_text(encoding="utf-8")

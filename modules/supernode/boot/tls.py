@@ -1,0 +1,136 @@
+"""The site's own CA and the certificate of `supernode serve`: made once, kept under .supernode/<env>/serve/.
+
+    ca.pem ca.key        the CA that media, seeds and the provider trust, and nothing else does
+    leaf.pem leaf.key    what the server shows; made anew when the address changes or the year is nearly over
+
+Keys are mode 0600. Certificates begin in 2020: a machine whose clock lost its battery still has to verify them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from supernode.boot import cache as store
+from supernode.workspace import write_atomically
+
+_BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+_CA_FOR = datetime.timedelta(days=3650)
+_LEAF_FOR = datetime.timedelta(days=397)
+_RENEW_BEFORE = datetime.timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Where the CA's certificate and the server's own pair lie."""
+
+    ca: Path
+    certificate: Path
+    key: Path
+
+
+def ensure(folder: Path, address: str, name: str) -> Identity:
+    """Return the identity of a server at `address`, making what is missing or does not fit.
+
+    Args:
+        folder: .supernode/<env>/serve; made with mode 0700.
+        address: the IP address that clients connect to.
+        name: the environment's, for the CA's subject.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    identity = Identity(folder / "ca.pem", folder / "leaf.pem", folder / "leaf.key")
+    with store.lock(folder / "tls.lock"):
+        if not (identity.ca.is_file() and (folder / "ca.key").is_file()):
+            _make_ca(folder, name)
+        if not _fits(identity, address):
+            _make_leaf(folder, identity, address)
+    return identity
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+def _fits(identity: Identity, address: str) -> bool:
+    if not (identity.certificate.is_file() and identity.key.is_file()):
+        return False
+    leaf = x509.load_pem_x509_certificate(identity.certificate.read_bytes())
+    ca = x509.load_pem_x509_certificate(identity.ca.read_bytes())
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    fits = ipaddress.ip_address(address) in names.get_values_for_type(x509.IPAddress) and leaf.issuer == ca.subject
+    return fits and leaf.not_valid_after_utc - _now() > _RENEW_BEFORE
+
+
+def _make_ca(folder: Path, name: str) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name(
+        [x509.NameAttribute(NameOID.COMMON_NAME, f"supernode {name} {x509.random_serial_number():x}"[:64])]
+    )
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(_BEGIN)
+        .not_valid_after(_now() + _CA_FOR)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_usage(signs=True), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+    )
+    _write_key(folder / "ca.key", key)
+    _write_certificate(folder / "ca.pem", builder.sign(key, hashes.SHA256()))
+
+
+def _make_leaf(folder: Path, identity: Identity, address: str) -> None:
+    ca = x509.load_pem_x509_certificate(identity.ca.read_bytes())
+    signer = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), None)
+    if not isinstance(signer, ec.EllipticCurvePrivateKey):
+        raise TypeError("ca.key is no elliptic-curve key")
+    key = ec.generate_private_key(ec.SECP256R1())
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, address)]))
+        .issuer_name(ca.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(_BEGIN)
+        .not_valid_after(_now() + _LEAF_FOR)
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(address))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_usage(signs=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+    )
+    _write_key(identity.key, key)
+    _write_certificate(identity.certificate, builder.sign(signer, hashes.SHA256()))
+
+
+def _usage(*, signs: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs,
+        key_cert_sign=signs,
+        crl_sign=signs,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    write_atomically(path, pem.decode(), mode=0o600)
+
+
+def _write_certificate(path: Path, certificate: x509.Certificate) -> None:
+    write_atomically(path, certificate.public_bytes(serialization.Encoding.PEM).decode())
