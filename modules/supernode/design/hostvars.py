@@ -14,20 +14,17 @@ if TYPE_CHECKING:
 ROLES = ("base_system", "time_synced", "rails")
 
 
-def build(design: Design, host_name: str) -> dict[str, Any]:
-    """Return a host's role variables, named `<role>_<name>`.
+def build(design: Design, host: str) -> dict[str, Any]:
+    """Return the variables of every role for one host.
 
     Raises:
-        KeyError: a rendered file belongs to no role.
+        KeyError: a rendered file belongs to no role, so nothing would place it.
     """
     sets: dict[str, list[dict[str, str]]] = {role: [] for role in ROLES}
-    for file in design.files(host_name):
-        sets[file.role].append(_entry(file))
+    for file in design.files(host):
+        entry = {"path": file.path, "content": file.content, "mode": file.mode, "owner": file.owner}
+        sets[file.role].append(entry)
     return {
-        **{f"{role}_files": files for role, files in sets.items()},
         "base_system_packages": list(design.environment.software.packages),
+        **{f"{role}_files": files for role, files in sets.items()},
     }
-
-
-def _entry(file: RenderedFile) -> dict[str, str]:
-    return {"path": file.path, "content": file.content, "mode": file.mode, "owner": file.owner}
