@@ -5,7 +5,8 @@
     vault:<mount>/<path>#<key>   one key of a KV version 2 secret, over HTTPS
 
 The vault is found as its own command-line client finds it (https://developer.hashicorp.com/vault/docs/commands,
-"Environment variables"): VAULT_ADDR, VAULT_CACERT, VAULT_NAMESPACE, and the token from ~/.vault-token, else VAULT_TOKEN.
+"Environment variables"): VAULT_ADDR, VAULT_CACERT, VAULT_NAMESPACE, and the token from ~/.vault-token, else
+VAULT_TOKEN.
 """
 
 from __future__ import annotations

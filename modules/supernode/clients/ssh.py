@@ -216,11 +216,20 @@ def _open(
     return transport
 
 
+async def open_session(
+    address: str, user: str, key: str, host_keys: Sequence[str], *, port: int = 22, limit_s: float = 10.0
+) -> Ssh:
+    """Log in at `address`; the caller closes the connection. See `connect`."""
+    loaded = load_key(key)
+    transport = await _threaded(lambda: _open(address, port, user, loaded, host_keys, limit_s))
+    return Ssh(address, transport)
+
+
 @asynccontextmanager
 async def connect(
     address: str, user: str, key: str, host_keys: Sequence[str], *, port: int = 22, limit_s: float = 10.0
 ) -> AsyncIterator[Ssh]:
-    """Log in at `address`.
+    """Log in at `address` for the length of the block.
 
     Args:
         address: host name or address.
@@ -234,9 +243,7 @@ async def connect(
         HostKeyMismatch: another key; nothing was sent to that host.
         LoginRefused, NoAnswer: as they say.
     """
-    loaded = load_key(key)
-    transport = await _threaded(lambda: _open(address, port, user, loaded, host_keys, limit_s))
-    connection = Ssh(address, transport)
+    connection = await open_session(address, user, key, host_keys, port=port, limit_s=limit_s)
     try:
         yield connection
     finally:

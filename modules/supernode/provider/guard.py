@@ -1,0 +1,58 @@
+"""Nobody's work is lost: whether a machine may be powered off or reinstalled, looked up just before it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from supernode.provider.job import Job, RefusedError
+from supernode.provider.resource import Scene
+
+IDLE = {"new", "spare", "drained", "quarantined"}
+
+
+def confirmed(scene: Scene, slot: str) -> bool:
+    """Say whether the stack's configuration names this slot, together with a plan's hash."""
+    return slot in scene.settings.reinstall
+
+
+async def permit(job: Job, act: str) -> None:
+    """Return when `act` ("restarting", "reinstalling", …) may be done to this machine now.
+
+    Raises:
+        RefusedError: it is in service, by its inputs or by machines.yml as it stands at this moment, and not confirmed.
+    """
+    slot = job.wanted.slot
+    if confirmed(job.scene, slot):
+        return
+    if job.wanted.in_service or await in_service_now(job.scene.base, slot):
+        raise RefusedError(f"{slot} is in service: {act} it must be confirmed (supernode:reinstall and supernode:plan)")
+
+
+async def in_service_now(folder: Path, slot: str) -> bool:
+    """Look the slot up in machines.yml: in service is a record in any but the idle states; no record is not."""
+    return await asyncio.to_thread(_in_service, folder / "machines.yml", slot)
+
+
+def _in_service(path: Path, slot: str) -> bool:
+    try:
+        stamp = path.stat()
+    except FileNotFoundError:
+        return False
+    slots = _slots(os.fspath(path), stamp.st_mtime_ns, stamp.st_size)
+    record = slots.get(slot)
+    return isinstance(record, dict) and str(record.get("state")) not in IDLE
+
+
+@lru_cache(maxsize=4)
+def _slots(path: str, _mtime: int, _size: int) -> dict[str, Any]:
+    """Parse once for each version of the file: it lists every machine, and every machine asks."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    document = yaml.load(Path(path).read_text(encoding="utf-8"), Loader=loader)  # noqa: S506 - a safe loader, the C one
+    slots = document.get("slots") if isinstance(document, dict) else None
+    return slots if isinstance(slots, dict) else {}

@@ -1,0 +1,176 @@
+"""One machine being worked on: what is wanted, what was seen, and the means to look and act."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from supernode.clients import redfish, secrets
+from supernode.clients.enrolment import Enrolment
+from supernode.clients.redfish import Patience, Redfish
+from supernode.errors import CouldNotRun
+from supernode.provider.bmc import Bmc
+from supernode.provider.check import identity_values
+from supernode.provider.resource import Scene
+from supernode.provider.timing import Deadline
+
+
+class PhaseFailedError(Exception):
+    """A phase came to a definite bad end; the message says why, with both values where two differ."""
+
+
+class RefusedError(Exception):
+    """The machine is in service and nobody confirmed what is about to be done to it."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A Machine's inputs, typed; see docs/contracts.md, section 7."""
+
+    name: str
+    slot: str
+    address: str
+    bmc: Mapping[str, Any]
+    identity: Mapping[str, str]
+    state: str
+    in_service: bool
+    media: Mapping[str, Any]
+    image: str
+    enrolment: str
+    bios: Mapping[str, Any]
+    firmware: Mapping[str, str]
+    power: str
+    deadline_s: float
+    ssh_user: str
+    ssh_key: str
+    strict: bool
+
+    @classmethod
+    def of(cls, inputs: Mapping[str, Any]) -> Wanted:
+        """Read inputs that passed the check."""
+        return cls(
+            name=str(inputs["name"]),
+            slot=str(inputs["slot"]),
+            address=str(inputs.get("address", "")),
+            bmc=inputs["bmc"],
+            identity=identity_values(inputs.get("identity") or {}),
+            state=str(inputs.get("state", "active")),
+            # Unknown counts as in service.
+            in_service=inputs.get("inService", True) is not False,
+            media=inputs.get("media") or {},
+            image=str(inputs.get("image", "")),
+            enrolment=str(inputs.get("enrolment", "")),
+            bios=inputs.get("bios") or {},
+            firmware=inputs.get("firmware") or {},
+            power=str(inputs.get("power", "On")),
+            deadline_s=float(inputs.get("deadlineS", 2700)),
+            ssh_user=str(inputs.get("sshUser", "")),
+            ssh_key=str(inputs.get("sshKey", "")),
+            strict=bool(inputs.get("strict", False)),
+        )
+
+
+@dataclass
+class Seen:
+    """What was read from the machine; None and empty mean not known, never "not there"."""
+
+    serial: str = ""
+    uuid: str = ""
+    power: str = ""
+    bios: dict[str, Any] | None = None
+    firmware: dict[str, str] | None = None
+    image: str = ""
+    host_keys: tuple[str, ...] = ()
+    log_ids: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Job:
+    """The means: passed to every phase.
+
+    Attributes:
+        before: the enrolment record as it stood before the machine was booted for deployment.
+        booted: the deploy ISO was booted in this job.
+    """
+
+    wanted: Wanted
+    scene: Scene
+    deadline: Deadline
+    redfish: Redfish
+    seen: Seen = field(default_factory=Seen)
+    phase_deadline: Deadline = field(default_factory=lambda: Deadline(0))
+    before: Enrolment | None = None
+    booted: bool = False
+    _bmc: Bmc | None = None
+
+    @property
+    def bmc(self) -> Bmc:
+        """The server, once the contact phase found it."""
+        if self._bmc is None:
+            raise RuntimeError("no contact yet")
+        return self._bmc
+
+    @bmc.setter
+    def bmc(self, found: Bmc) -> None:
+        self._bmc = found
+
+    @property
+    def contacted(self) -> bool:
+        """Whether the controller was logged in to and the machine is the right one."""
+        return self._bmc is not None
+
+    async def media_tls(self) -> ssl.SSLContext:
+        """Return a context that trusts the boot server alone."""
+        return await asyncio.to_thread(context_of, await self.media_ca())
+
+    async def media_ca(self) -> str:
+        """Return the PEM of the boot server's CA."""
+        text = await read_ca(str(self.wanted.media.get("ca") or ""), self.scene.base)
+        if text is None:
+            raise CouldNotRun("media.ca", "is missing", "the boot server is only talked to under its own CA")
+        return text
+
+    async def ssh_key(self) -> str:
+        """Return the private key's text."""
+        return await secrets.resolve(self.wanted.ssh_key, self.scene.base)
+
+
+@lru_cache(maxsize=64)
+def context_of(ca: str | None) -> ssl.SSLContext:
+    """Return a TLS context; loading a trust store takes milliseconds, and hundreds of machines share one."""
+    return redfish.tls(ca)
+
+
+async def read_ca(value: str, base: Path) -> str | None:
+    """Return PEM text for what an input gives: the text itself or a path; None when it gives nothing."""
+    if not value:
+        return None
+    if value.lstrip().startswith("-----BEGIN"):
+        return value
+    try:
+        return await asyncio.to_thread((base / value).read_text, "utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CouldNotRun(value, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+@asynccontextmanager
+async def begin(wanted: Wanted, scene: Scene, patience: Patience | None = None) -> AsyncIterator[Job]:
+    """Open a job: resolves the password and prepares one session with the controller, closed at the end.
+
+    Raises:
+        CouldNotRun: a reference or CA that cannot be read.
+    """
+    seconds = min(wanted.deadline_s, scene.limit_s or wanted.deadline_s)
+    password = await secrets.resolve(str(wanted.bmc["password"]), scene.base)
+    context = await asyncio.to_thread(context_of, await read_ca(str(wanted.bmc.get("ca") or ""), scene.base))
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(
+            redfish.connect(str(wanted.bmc["address"]), str(wanted.bmc["username"]), password, context, patience)
+        )
+        yield Job(wanted, scene, Deadline(seconds), client)

@@ -1,0 +1,237 @@
+"""`Machine`: one server in one slot, from its controller to a login.
+
+A machine is never "made": create adopts what stands in the slot, and delete lets go of it and leaves it powered as it
+is (`supernode:powerOffOnDelete` switches it off). What a change means is `plan.machine.decide`; here it is carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from supernode.clients import enrolment
+from supernode.clients.redfish import Patience
+from supernode.errors import CouldNotRun
+from supernode.provider import check, guard, importing, schema
+from supernode.provider.bmc import normal
+from supernode.provider.check import Failure
+from supernode.provider.job import Job, RefusedError, Wanted, begin
+from supernode.provider.phases import bios, firmware, login
+from supernode.provider.phases.run import Outcome, run
+from supernode.provider.resource import Decide, Difference, Found, InitFailedError, Properties, Scene
+from supernode.provider.timing import LateError
+
+IN_SERVICE_PHASES = ("contact", "power", "login")
+
+
+class MachineResource:
+    """See the module.
+
+    Args:
+        decide: what a change means.
+        patience: how long to try a controller.
+    """
+
+    computed = tuple(schema.MACHINE_OUTPUTS)
+
+    def __init__(self, decide: Decide, patience: Patience | None = None) -> None:
+        self._decide, self._patience = decide, patience
+
+    def check(self, inputs: Properties) -> tuple[dict[str, Any], list[Failure]]:
+        """See Resource."""
+        filled = check.with_defaults(inputs, schema.MACHINE_DEFAULTS)
+        return filled, check.machine(filled)
+
+    def resource_id(self, inputs: Properties) -> str:
+        """See Resource."""
+        return str(inputs["slot"])
+
+    def diff(self, scene: Scene, old: Properties, new: Properties) -> Difference:
+        """See Resource."""
+        decision = self._decide(old, new, guard.confirmed(scene, str(new.get("slot", ""))))
+        return Difference() if decision.action == "none" else Difference(dict(decision.detailed))
+
+    async def create(self, scene: Scene, inputs: Properties) -> Properties:
+        """Adopt a machine that runs the image already; else deploy it. One in service is at most switched on."""
+        wanted = Wanted.of(inputs)
+        if wanted.state == "quarantined":
+            return _outputs(inputs, {}, None, _QUARANTINED)
+        try:
+            async with begin(wanted, scene, self._patience) as job:
+                outcome = await self._create(job, inputs)
+                return self._finish(job, inputs, {}, outcome)
+        except CouldNotRun as error:
+            return self._finish(None, inputs, {}, Outcome("failed", "contact", str(error)), scene)
+
+    async def _create(self, job: Job, inputs: Properties) -> Outcome:
+        outcome = await run(job, ())
+        if outcome.status != "ready":
+            return outcome
+        in_service = job.wanted.in_service or await guard.in_service_now(job.scene.base, job.wanted.slot)
+        confirmed = guard.confirmed(job.scene, job.wanted.slot)
+        old: Mapping[str, Any] = {}
+        if await _runs_image(job):
+            job.scene.say("contact", "runs the wanted image already: adopted")
+            await look(job)
+            old = _outputs(inputs, {}, job, Outcome())
+        elif in_service and not confirmed:
+            return await run(job, IN_SERVICE_PHASES)
+        decision = self._decide(old, inputs, confirmed)
+        if decision.action == "refuse":
+            return Outcome("ready", "", decision.reason, refused=True)
+        return await run(job, decision.phases)
+
+    async def update(self, scene: Scene, old: Properties, new: Properties) -> Properties:
+        """Carry out the phases that the change means."""
+        wanted = Wanted.of(new)
+        decision = self._decide(old, new, guard.confirmed(scene, wanted.slot))
+        if decision.action == "refuse":
+            scene.warn(f"{wanted.name}: left as it is: {decision.reason}")
+            return {**old, "reason": decision.reason}
+        # Of another machine in the slot nothing is known that was known of the one before.
+        known = {} if _another(old, wanted) else old
+        if wanted.state == "quarantined":
+            return _outputs(new, old, None, _QUARANTINED)
+        if not decision.phases:
+            return _outputs(new, old, None, Outcome())
+        try:
+            async with begin(wanted, scene, self._patience) as job:
+                return self._finish(job, new, known, await run(job, decision.phases))
+        except CouldNotRun as error:
+            return self._finish(None, new, known, Outcome("failed", "contact", str(error)), scene)
+
+    async def read(self, scene: Scene, resource_id: str, old: Properties, inputs: Properties) -> Found:
+        """Look at power, BIOS, firmware, image and host key; a controller that does not answer changes nothing."""
+        if not old:
+            inputs = await importing.machine(scene, resource_id)
+        wanted = Wanted.of(inputs or old)
+        if wanted.state == "quarantined":
+            return Found(resource_id, old, inputs)
+        try:
+            async with begin(wanted, scene, self._patience) as job:
+                outcome = await run(job, ())
+                if outcome.status != "ready":
+                    raise CouldNotRun(wanted.name, outcome.reason)
+                await look(job)
+        except CouldNotRun as error:
+            if not old:
+                raise
+            scene.warn(f"{wanted.name}: cannot be read: {error}")
+            return Found(resource_id, old, inputs)
+        kept = Outcome(old.get("status", "ready"), old.get("phase", ""), old.get("reason", ""))
+        outputs = _outputs(inputs or old, old, job, kept)
+        seen = {k: outputs[k] for k in ("power", "bios", "image", "firmware") if k in (inputs or old)}
+        return Found(wanted.slot, outputs, {**inputs, **seen})
+
+    async def delete(self, scene: Scene, old: Properties) -> None:
+        """Let go: empty the virtual drive; leave the power as it is, or switch off where the configuration says so."""
+        wanted = Wanted.of(old)
+        if wanted.state == "quarantined":
+            return
+        try:
+            async with begin(wanted, scene, self._patience) as job:
+                await self._release(job)
+        except (CouldNotRun, LateError, TimeoutError, RefusedError) as error:
+            if wanted.strict:
+                raise CouldNotRun(wanted.name, f"cannot be let go: {error}") from error
+            scene.warn(f"{wanted.name}: let go without its controller: {error}")
+
+    async def _release(self, job: Job) -> None:
+        outcome = await run(job, ())
+        if outcome.status != "ready":
+            raise CouldNotRun(job.wanted.name, outcome.reason)
+        ours = await run(job, ("eject",))
+        if ours.status != "ready":
+            raise CouldNotRun(job.wanted.name, ours.reason)
+        if job.scene.settings.power_off_on_delete:
+            await guard.permit(job, "switching off")
+            await job.bmc.turn("Off", job.deadline.part(60))
+
+    def _finish(
+        self, job: Job | None, inputs: Properties, old: Properties, outcome: Outcome, scene: Scene | None = None
+    ) -> Properties:
+        """Turn an outcome into outputs; warn, or fail the stack when the machine is strict."""
+        where = job.scene if job is not None else scene
+        name = str(inputs.get("name"))
+        if outcome.refused:
+            if where is not None:
+                where.warn(f"{name}: left as it is: {outcome.reason}")
+            kept = old or _outputs(inputs, {}, job, Outcome())
+            return {**kept, "reason": outcome.reason}
+        outputs = _outputs(inputs, old, job, outcome)
+        if outcome.status != "ready":
+            text = f"{name}: {outcome.status} in phase {outcome.phase}: {outcome.reason}"
+            if inputs.get("strict") is True:
+                raise InitFailedError(self.resource_id(inputs), outputs, text)
+            if where is not None:
+                where.warn(text)
+        return outputs
+
+
+_QUARANTINED = Outcome("failed", "quarantined", "the slot is quarantined; the machine was not contacted")
+
+
+def _another(old: Properties, wanted: Wanted) -> bool:
+    before = check.identity_values(old.get("identity") or {})
+    return any(name in before and normal(before[name]) != normal(value) for name, value in wanted.identity.items())
+
+
+async def look(job: Job) -> None:
+    """Read everything that can drift; what cannot be asked stays unknown."""
+    job.seen.power = await job.bmc.power()
+    if job.wanted.bios:
+        job.seen.bios = await bios.read(job)
+    if job.wanted.firmware:
+        job.seen.firmware = await firmware.read(job)
+    if job.seen.power == "On" and not job.seen.image:
+        await _runs_image(job)
+
+
+async def _runs_image(job: Job) -> bool:
+    """Say whether the host answers under the key that it reported, with the wanted image; notes what it answers."""
+    if job.seen.power != "On":
+        return False
+    try:
+        record = await enrolment.fetch(job.wanted.enrolment, await job.media_tls())
+    except CouldNotRun:
+        return False
+    if record is None or not record.host_keys:
+        return False
+    found = await login.try_image(job, record.host_keys)
+    if found is not None:
+        job.seen.image, job.seen.host_keys = found, record.host_keys
+    return found == job.wanted.image and bool(found)
+
+
+def _outputs(inputs: Properties, old: Properties, job: Job | None, outcome: Outcome) -> dict[str, Any]:
+    """Return the outputs: inputs, with what was observed in place of what was asked where it is known."""
+    seen = job.seen if job is not None else None
+
+    def known(value: Any, name: str, empty: Any) -> Any:
+        return value if value else old.get(name, empty)
+
+    wanted_bios, wanted_firmware = inputs.get("bios") or {}, inputs.get("firmware") or {}
+    applied = known(seen and seen.bios, "biosApplied", {})
+    firmware_found = known(seen and seen.firmware, "firmwareFound", {})
+    image = known(seen and seen.image, "installedImage", "")
+    if job is not None and job.booted and not job.seen.image:
+        image = ""  # the disk was being written
+    power = known(seen and seen.power, "powerState", "")
+    return {
+        **inputs,
+        "power": power if power in ("On", "Off") else inputs.get("power", "On"),
+        "bios": {k: applied[k] for k in wanted_bios if applied.get(k) is not None},
+        "firmware": {k: firmware_found[k] for k in wanted_firmware if k in firmware_found},
+        "image": image,
+        "status": outcome.status,
+        "phase": outcome.phase,
+        "reason": outcome.reason,
+        "evidence": list(outcome.evidence),
+        "serial": known(seen and seen.serial, "serial", ""),
+        "uuid": known(seen and seen.uuid, "uuid", ""),
+        "hostKeys": list(known(seen and seen.host_keys, "hostKeys", ())),
+        "installedImage": image,
+        "powerState": power,
+        "biosApplied": applied,
+        "firmwareFound": firmware_found,
+    }

@@ -1,0 +1,47 @@
+"""Boot: the deploy ISO into the virtual drive, the next boot from it, and a restart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from supernode.clients import enrolment
+from supernode.clients.redfish import Json
+from supernode.provider import guard
+from supernode.provider.job import Job, PhaseFailedError
+from supernode.provider.phases import media
+
+
+async def run(job: Job) -> None:
+    """See the module; subject to the guard, for this is where a disk's content ends."""
+    await guard.permit(job, "reinstalling")
+    job.before = await enrolment.fetch(job.wanted.enrolment, await job.media_tls())
+    device = await media.drive(job)
+    job.scene.say("boot", f"inserting {job.wanted.media['url']}")
+    await media.insert(job, device)
+    await job.bmc.override_boot(override(await job.bmc.read(), job.bmc.quirks.cd_targets))
+    await guard.permit(job, "reinstalling")  # loading an image can take minutes
+    job.scene.say("boot", "restarting from the virtual drive")
+    await job.bmc.restart(job.phase_deadline)
+    job.seen.power = await job.bmc.power()
+    job.seen.image, job.seen.host_keys = "", ()
+    job.booted = True
+
+
+def override(system: Json, preferred: tuple[str, ...]) -> dict[str, Any]:
+    """Return the Boot properties for one boot from the virtual drive.
+
+    Args:
+        system: the ComputerSystem, for what it allows.
+        preferred: the targets to try, the best first.
+
+    Raises:
+        PhaseFailedError: none of them is allowed.
+    """
+    boot = system.get("Boot") or {}
+    allowed = boot.get("BootSourceOverrideTarget@Redfish.AllowableValues")
+    target = next((t for t in preferred if allowed is None or t in allowed), None)
+    if target is None:
+        raise PhaseFailedError(f"cannot boot once from {' or '.join(preferred)}; allowed: {', '.join(allowed or ())}")
+    wanted = {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": target}
+    # Setting a mode that holds already is refused by controllers whose BIOS owns it.
+    return wanted if boot.get("BootSourceOverrideMode") == "UEFI" else {**wanted, "BootSourceOverrideMode": "UEFI"}

@@ -1,0 +1,71 @@
+"""Login: the host answers under its own key and runs the wanted image."""
+
+from __future__ import annotations
+
+from supernode.clients import enrolment, ssh
+from supernode.errors import CouldNotRun
+from supernode.provider.job import Job, PhaseFailedError
+from supernode.provider.timing import LateError, until
+
+IMAGE_FILE = "/etc/supernode/image"
+TRY_S = 5.0
+
+
+async def run(job: Job) -> None:
+    """See the module.
+
+    Raises:
+        PhaseFailedError: another key or image, or the login is refused.
+        LateError: no answer by the deadline.
+    """
+    job.scene.say("login", f"to {job.wanted.address}")
+    keys = job.seen.host_keys or await known_keys(job)
+    if not keys:
+        raise PhaseFailedError("no host key of this machine is known: it never reported one")
+    trouble = ""
+
+    async def look() -> str | None:
+        nonlocal trouble
+        try:
+            return await image(job, keys)
+        except ssh.NoAnswer as error:
+            trouble = str(error)
+            return None
+
+    try:
+        found = await until(look, job.phase_deadline, "no login", first_s=0.25, longest_s=3.0)
+    except LateError as error:
+        raise LateError(f"no login ({trouble})", job.phase_deadline.seconds) from error
+    except (ssh.HostKeyMismatch, ssh.LoginRefused) as error:
+        raise PhaseFailedError(str(error)) from error
+    job.seen.image, job.seen.host_keys = found, keys
+    if found != job.wanted.image:
+        raise PhaseFailedError(f"the host runs image {found or 'of no name'}, wanted {job.wanted.image}")
+
+
+async def known_keys(job: Job) -> tuple[str, ...]:
+    """Return the keys that the machine reported, if it ever did."""
+    record = await enrolment.fetch(job.wanted.enrolment, await job.media_tls())
+    return record.host_keys if record is not None else ()
+
+
+async def image(job: Job, keys: tuple[str, ...]) -> str:
+    """Log in and return the digest that the host names.
+
+    Raises:
+        ssh.HostKeyMismatch, ssh.LoginRefused, ssh.NoAnswer: as they say.
+    """
+    limit = max(1.0, min(TRY_S, job.phase_deadline.left))
+    key = await job.ssh_key()
+    host, _, port = job.wanted.address.partition(":")
+    async with ssh.connect(host, job.wanted.ssh_user, key, keys, port=int(port or 22), limit_s=limit) as host_session:
+        result = await host_session.run(["cat", IMAGE_FILE], limit_s=limit, check=False)
+    return result.stdout.strip().removeprefix("sha256:") if result.status == 0 else ""
+
+
+async def try_image(job: Job, keys: tuple[str, ...]) -> str | None:
+    """Return the digest, or None when the host cannot be asked just now, which says nothing."""
+    try:
+        return await image(job, keys)
+    except CouldNotRun:
+        return None

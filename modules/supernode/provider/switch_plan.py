@@ -1,0 +1,118 @@
+"""What a change of a switch's files means: which files differ, and which commands bring them into force. Pure."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+FRR_CONF, FRR_DAEMONS = "/etc/frr/frr.conf", "/etc/frr/daemons"
+RUNNING = "running-config"  # the key in `applied` for the digest of FRR's running configuration
+FRR_RELOAD = "/usr/lib/frr/frr-reload.py"
+
+
+@dataclass(frozen=True)
+class Command:
+    """One shell line, run as root.
+
+    Attributes:
+        about: what it does, for the progress line.
+    """
+
+    about: str
+    line: str
+
+
+# A reload of FRR needs its daemons up and its reload script (a package of its own in Debian); else it is a restart.
+_RELOAD_FRR = Command(
+    "reload frr",
+    f"if systemctl is-active --quiet frr && [ -x {FRR_RELOAD} ]; then {FRR_RELOAD} --reload {FRR_CONF}; "
+    "else systemctl restart frr; fi",
+)
+_RESTART_FRR = Command("restart frr", "systemctl restart frr")
+# In the order in which they are run: the kernel's settings and the links first, then what runs over them.
+_RULES: tuple[tuple[tuple[str, ...], Command], ...] = (
+    (("/etc/systemd/system/*",), Command("reload units", "systemctl daemon-reload")),
+    (("/etc/sysctl.d/*.conf", "/etc/sysctl.conf"), Command("apply sysctl", "sysctl --quiet --system")),
+    (
+        ("/etc/systemd/networkd.conf", "/etc/systemd/networkd.conf.d/*"),
+        Command("restart networkd", "systemctl restart systemd-networkd"),
+    ),
+    (("/etc/systemd/network/*",), Command("reload networkd", "networkctl reload")),
+    ((FRR_DAEMONS,), _RESTART_FRR),
+    ((FRR_CONF, "/etc/frr/*.conf"), _RELOAD_FRR),
+    (("/etc/lldpd.d/*", "/etc/lldpd.conf", "/etc/default/lldpd"), Command("restart lldpd", "systemctl restart lldpd")),
+)
+
+
+def commands(changed: Iterable[str]) -> tuple[Command, ...]:
+    """Return what brings changed files into force, each command once, in the order to run them.
+
+    A restart covers a reload of the same program.
+    """
+    paths = list(changed)
+    found = [c for patterns, c in _RULES if any(fnmatch.fnmatch(p, pattern) for p in paths for pattern in patterns)]
+    if _RESTART_FRR in found and _RELOAD_FRR in found:
+        found.remove(_RELOAD_FRR)
+    return tuple(found)
+
+
+def digest(content: str) -> str:
+    """Return the SHA-256 of a file's content."""
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def mode(text: str) -> str:
+    """Write an octal mode as stat does: without leading zeros."""
+    return f"{int(text, 8):o}"
+
+
+def outdated(files: Sequence[Mapping[str, Any]], applied: Mapping[str, str]) -> list[str]:
+    """Return the paths whose content is not what `applied` says is there."""
+    return [str(f["path"]) for f in files if applied.get(str(f["path"])) != digest(str(f["content"]))]
+
+
+PLAIN = ("name", "address", "hostKey", "sshUser", "sshKey", "strict")
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
+    """Compare a switch's outputs with its new inputs; property path to kind of change.
+
+    Content is compared with what was read back from the switch, so drift shows; a switch that is not ready, or whose
+    running configuration left the file, differs as a whole.
+    """
+    changes = {key: _kind(old, new, key) for key in PLAIN if old.get(key) != new.get(key)}
+    if old.get("slot") != new.get("slot"):
+        changes["slot"] = "update-replace"
+    changes |= _file_changes(old, new)
+    if old.get("status", "ready") != "ready" or old.get("drift"):
+        changes.setdefault("files", "update")
+    return changes
+
+
+def _kind(old: Mapping[str, Any], new: Mapping[str, Any], key: str) -> str:
+    if key not in old or old[key] is None:
+        return "add"
+    return "delete" if key not in new else "update"
+
+
+def _file_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, str]:
+    before = {f["path"]: f for f in old.get("files") or ()}
+    after = new.get("files") or ()
+    applied = old.get("applied") or {}
+    changes = {}
+    for index, file in enumerate(after):
+        was = before.get(file["path"])
+        if was is None:
+            changes[f"files[{index}]"] = "add"
+        elif applied.get(file["path"]) != digest(file["content"]):
+            changes[f"files[{index}].content"] = "update"
+        elif mode(str(was["mode"])) != mode(str(file["mode"])):
+            changes[f"files[{index}].mode"] = "update"
+    kept = {f["path"] for f in after}
+    for index, path in enumerate(before):
+        if path not in kept:
+            changes[f"files[{index}]"] = "delete"
+    return changes
