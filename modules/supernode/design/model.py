@@ -64,6 +64,14 @@ class Design:
         """Return a switch by name; KeyError when there is none."""
         return self.switches[self._switch_index[name]]
 
+    def planned_spare(self, name: str) -> bool:
+        """Return whether the allocation planned a host as a spare, whatever became of it since."""
+        return bool(self.columns.hosts[self._host_index[name]]["spare"])
+
+    def is_host(self, device: str) -> bool:
+        """Return whether a designed name is a host's."""
+        return device in self._host_index
+
     def links_of(self, device: str) -> Sequence[Link]:
         """Return the cables of a host or switch, by their number; KeyError when there is no such device."""
         order, starts = self._links_by_device
