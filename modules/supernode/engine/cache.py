@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from supernode.errors import CouldNotRun
+
 FILES = ("pulumi", "pulumi-language-python", "pulumi-language-python-exec")
 
 
@@ -66,7 +68,7 @@ def place(version: str, fill: Callable[[Path], None]) -> Path:
         fill(making / "bin")
         missing = [name for name in FILES if not (making / "bin" / name).is_file()]
         if missing:
-            raise FileNotFoundError(f"the engine lacks {', '.join(missing)}")
+            raise CouldNotRun(str(making), f"the engine lacks {', '.join(missing)}")
         if target.exists():  # an incomplete one: `placed` said no
             shutil.rmtree(target)
         making.rename(target)

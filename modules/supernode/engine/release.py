@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from supernode.engine.cache import FILES
+from supernode.errors import CouldNotRun
 
 OFFICIAL = "https://get.pulumi.com/releases/sdk"
 CONNECT_S = 5.0
@@ -58,11 +59,12 @@ def fetch(version: str, folder: Path, progress: Callable[[str], None]) -> None:
 
     Raises:
         ReleaseUnavailableError: not reachable within 5 s, not there, or not what its checksum file says.
+        CouldNotRun: the mirror's address is none that can be trusted.
     """
     name = archive_name(version)
     source = base()
+    _check_mirror(source)
     try:
-        _check_address(source)
         wanted = _checksum(_read(f"{source}/pulumi-{version}-checksums.txt"), name)
         with tempfile.TemporaryFile(dir=folder.parent) as archive:
             found = _download(f"{source}/{name}", archive, progress)
@@ -75,14 +77,16 @@ def fetch(version: str, folder: Path, progress: Callable[[str], None]) -> None:
         raise ReleaseUnavailableError(f"{source}: {reason}") from error
 
 
-def _check_address(address: str) -> None:
-    """Refuse a plain HTTP mirror elsewhere: whoever changes the archive on the way changes its checksum too."""
+def _check_mirror(address: str) -> None:
+    if not _is_safe(address):
+        hint = "give an https:// or file:// address, or http:// on this machine"
+        raise CouldNotRun("SUPERNODE_ENGINE_MIRROR", f"{address} is not a mirror that can be trusted", hint)
+
+
+def _is_safe(address: str) -> bool:
+    """Tell a source that nobody on the way can change: whoever changes an archive changes its checksum too."""
     parts = urllib.parse.urlsplit(address)
-    if parts.scheme in {"https", "file"}:
-        return
-    if parts.scheme == "http" and _is_loopback(parts.hostname or ""):
-        return
-    raise ReleaseUnavailableError(f"{address}: a mirror is https://, file:// or http:// on this machine")
+    return parts.scheme in {"https", "file"} or (parts.scheme == "http" and _is_loopback(parts.hostname or ""))
 
 
 def _is_loopback(host: str) -> bool:
@@ -96,7 +100,8 @@ class _SameScheme(urllib.request.HTTPRedirectHandler):
     """Follows no redirect from TLS to plain text."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        _check_address(newurl)
+        if not _is_safe(newurl):
+            raise ReleaseUnavailableError(f"{req.full_url} leads to {newurl}, in plain text")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -148,3 +153,6 @@ def _unpack(archive: IO[bytes], folder: Path) -> None:
                 with content, (folder / name).open("wb") as target:
                     shutil.copyfileobj(content, target, _CHUNK)
                 (folder / name).chmod(0o755)
+    missing = [name for name in FILES if not (folder / name).is_file()]
+    if missing:
+        raise ReleaseUnavailableError(f"the archive lacks {', '.join(missing)}")

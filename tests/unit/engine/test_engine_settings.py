@@ -1,0 +1,59 @@
+import stat
+from pathlib import Path
+
+import pytest
+
+from supernode import engine
+from supernode.engine import Engine
+from supernode.workspace import EnvironmentFolder
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    for name in ("PULUMI_BACKEND_URL", "PULUMI_CONFIG_PASSPHRASE", "PULUMI_CONFIG_PASSPHRASE_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    return EnvironmentFolder("lab", tmp_path / "inventories" / "lab", tmp_path)
+
+
+ENGINE = Engine(Path("/opt/x/bin/pulumi"), "3.274.1", "cache", "")
+
+
+def test_state_and_passphrase_lie_under_the_project_by_default(folder):
+    found = engine.environment(folder, ENGINE)
+    assert found["PULUMI_BACKEND_URL"] == f"file://{folder.root}/.supernode/pulumi"
+    passphrase = Path(found["PULUMI_CONFIG_PASSPHRASE_FILE"])
+    assert stat.S_IMODE(passphrase.stat().st_mode) == 0o600
+    assert len(passphrase.read_text().strip()) >= 32
+    assert found["PATH"].split(":")[0] == "/opt/x/bin"
+
+
+def test_the_passphrase_is_made_once_and_is_no_variable(folder):
+    first = engine.environment(folder, ENGINE)
+    text = Path(first["PULUMI_CONFIG_PASSPHRASE_FILE"]).read_text()
+    second = engine.environment(folder, ENGINE)
+    assert Path(second["PULUMI_CONFIG_PASSPHRASE_FILE"]).read_text() == text
+    assert not any(text.strip() in value for value in second.values())
+
+
+def test_nothing_is_fetched_by_the_engine_itself(folder):
+    found = engine.environment(folder, ENGINE)
+    assert found["PULUMI_SKIP_UPDATE_CHECK"] == "true"
+    assert found["PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION"] == "true"
+
+
+def test_a_backend_and_a_passphrase_of_the_team_stay(folder, monkeypatch):
+    monkeypatch.setenv("PULUMI_BACKEND_URL", "postgres://state.example/pulumi")
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE_FILE", "/run/keys/team")
+    found = engine.environment(folder, ENGINE)
+    assert found["PULUMI_BACKEND_URL"] == "postgres://state.example/pulumi"
+    assert "PULUMI_CONFIG_PASSPHRASE_FILE" not in found
+    assert not (folder.root / ".supernode").exists()
+
+
+def test_a_wrong_passphrase_names_file_stack_and_the_way_out(folder):
+    found = engine.environment(folder, ENGINE)
+    error = engine.wrong_passphrase("error: getting secrets manager: incorrect passphrase", "lab-su2", found)
+    assert error.where == found["PULUMI_CONFIG_PASSPHRASE_FILE"]
+    assert "lab-su2" in error.what
+    assert "change-secrets-provider passphrase -s lab-su2" in error.hint
+    assert engine.wrong_passphrase("error: something else", "lab", found) is None
