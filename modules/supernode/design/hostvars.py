@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from supernode.design import Design, RenderedFile
+    from supernode.design import Design
 
 # Every role places a set of files; the order is the play's.
 ROLES = ("base_system", "time_synced", "rails")
