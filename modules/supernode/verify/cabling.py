@@ -135,10 +135,13 @@ def wrong(cable: Cable, seen: Mapping[End, Observed]) -> bool:
 
 
 def gone(cable: Cable, seen: Mapping[End, Observed]) -> bool:
-    """Tell whether a cable was seen not to carry: a port without carrier, and nobody heard at the other end."""
+    """Tell whether a cable was seen not to carry: both ports were read, one has no carrier, and neither hears anybody.
+
+    Where a device was not reached its port may only be without power: that is unknown.
+    """
     a, b = seen[cable.a], seen[cable.b]
     silent = all(row.partner is None and not row.foreign for row in (a, b))
-    return silent and False in (a.carrier, b.carrier)
+    return silent and None not in (a.carrier, b.carrier) and False in (a.carrier, b.carrier)
 
 
 def text(end: End) -> str:

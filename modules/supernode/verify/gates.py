@@ -29,7 +29,7 @@ def _reach(name: str, seen: DeviceFacts) -> Finding:
     if seen.reached and "everything" not in seen.unseen:
         return Finding("reach", name, Verdict.PASS, "answers by ssh", "answers")
     why = seen.why or seen.unseen.get("everything", "no answer")
-    hint = f"look at its power, its boot and its management cable: supernode lab console, or the BMC of {name}"
+    hint = "look at its power, its boot (console, event log of its BMC) and its management cable"
     return Finding("reach", name, Verdict.FAIL, "answers by ssh", why, evidence=(why,), hint=hint)
 
 
@@ -139,23 +139,34 @@ def _port_faults(row: PortWanted, found: Port) -> Iterator[str]:
 def mtu(wanted: Wanted, facts: Facts) -> list[Finding]:
     """Judge that the MTU passes unfragmented to the leaf and the next host on the rail, and one byte more does not."""
     return [
-        _mtu(wanted, name, port, row, facts.of(name))
-        for name, host in wanted.hosts.items()
-        for port, row in host.ports.items()
+        _mtu(wanted, facts, name, port, row) for name, host in wanted.hosts.items() for port, row in host.ports.items()
     ]
 
 
-def _mtu(wanted: Wanted, name: str, port: str, row: PortWanted, seen: DeviceFacts) -> Finding:
+def _mtu(wanted: Wanted, facts: Facts, name: str, port: str, row: PortWanted) -> Finding:
+    seen = facts.of(name)
     place, want = f"{name}:{port}", f"{row.mtu} bytes pass, {row.mtu + 1} do not"
     other = next_host(wanted, name, port)
     targets = {"leaf": f"{row.peer_device}:{row.peer_port}", **({"peer": f"{other}:{port}"} if other else {})}
     sweeps = {who: seen.sweeps.get((port, who)) for who in targets}
-    wrong = [line for who, sweep in sweeps.items() if sweep for line in _sweep_faults(targets[who], row.mtu, sweep)]
-    if wrong:
-        return Finding("mtu", place, Verdict.FAIL, want, wrong[0], cables=(row.cable,), evidence=tuple(wrong))
+    wrong = {who: list(_sweep_faults(targets[who], row.mtu, sweep)) for who, sweep in sweeps.items() if sweep}
+    lines = tuple(line for rows in wrong.values() for line in rows)
+    if wrong.get("leaf"):
+        return Finding("mtu", place, Verdict.FAIL, want, lines[0], cables=(row.cable,), evidence=lines)
+    if lines and not _reaches_leaf(facts, other, port):
+        why = f"{other}:{port} does not reach its own leaf"
+        return Finding("mtu", place, Verdict.UNKNOWN, want, why, evidence=lines)
+    if lines:
+        return Finding("mtu", place, Verdict.FAIL, want, lines[0], evidence=lines)
     if any(sweep is None for sweep in sweeps.values()):
         return _unseen("mtu", place, seen, "sweeps", want)
     return Finding("mtu", place, Verdict.PASS, want, f"as wanted to {' and '.join(targets.values())}")
+
+
+def _reaches_leaf(facts: Facts, name: str, port: str) -> bool:
+    """Tell whether a host's first hop is well: else a ping to it says nothing of the way there."""
+    sweep = facts.of(name).sweeps.get((port, "leaf"))
+    return sweep is not None and sweep.small.passed and sweep.full.passed
 
 
 def _sweep_faults(target: str, size: int, sweep: Sweep) -> Iterator[str]:

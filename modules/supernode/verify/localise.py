@@ -73,7 +73,7 @@ def _explained(case: Case, row: Finding, causes: list[Cause], told: set[str]) ->
         return dataclasses.replace(row, cause=f"{row.place}: {row.found}" if row.verdict is not Verdict.UNKNOWN else "")
     first = cause.what not in told
     told.add(cause.what)
-    evidence = tuple(dict.fromkeys((*cause.evidence, *row.evidence))) if first else row.evidence
+    evidence = cause.evidence if first and cause.evidence else row.evidence
     return dataclasses.replace(
         row, cause=cause.what, cables=cause.cables or row.cables, hint=cause.hint or row.hint, evidence=evidence
     )
@@ -83,7 +83,8 @@ def touched(wanted: Wanted, facts: Facts, row: Finding) -> frozenset[End | str]:
     """Return the ends and devices that a finding is about."""
     cable = wanted.cables().get(row.place)
     if cable is not None:
-        return frozenset((cable.a, cable.b, cable.a[0], cable.b[0]))
+        beside = _beside(wanted, facts, cable.id) if row.check == "rate" and row.verdict is Verdict.UNKNOWN else ()
+        return frozenset((cable.a, cable.b, cable.a[0], cable.b[0], *beside))
     device, _, port = row.place.partition(":")
     if not port:
         return frozenset((device, *(_lost(wanted, facts, device) if row.check == "fib" else ())))
@@ -91,6 +92,15 @@ def touched(wanted: Wanted, facts: Facts, row: Finding) -> frozenset[End | str]:
         other = next_host(wanted, device, port)
         return frozenset((device, *_both(wanted, (other, port)))) if other else frozenset((device,))
     return frozenset((device, *_both(wanted, (device, port))))
+
+
+def _beside(wanted: Wanted, facts: Facts, cable: str) -> Iterator[End]:
+    """Yield ends of the other cables on flows that could not be measured: one broken cable leaves two unmeasured."""
+    cables = wanted.cables()
+    for flow in facts.flows:
+        crossed = [name for name, _ in flow.flow.cables]
+        if flow.rate is None and cable in crossed:
+            yield from (end for name in crossed for end in (cables[name].a, cables[name].b))
 
 
 def _both(wanted: Wanted, end: End) -> Iterator[End | str]:
@@ -101,7 +111,7 @@ def _both(wanted: Wanted, end: End) -> Iterator[End | str]:
 
 
 def _leaf_fails(wanted: Wanted, facts: Facts, end: End) -> bool:
-    """Tell whether the first hop is at fault already, or was not seen: then the way to the next host says nothing new."""
+    """Tell whether the first hop is at fault or was not seen: then the way to the next host says nothing new."""
     row, sweep = wanted.port(end), facts.of(end[0]).sweeps.get((end[1], "leaf"))
     return row is None or sweep is None or not sweep.full.passed or sweep.over.passed
 
@@ -252,7 +262,8 @@ def _slow_cables(cables: dict[str, Cable], reason: rate.Slow) -> Cause:
         )
     cable = cables[ids[0]]
     towards = f" towards {text(cable.b if ways == {'up'} else cable.a)}" if len(ways) == 1 else ""
-    what = f"cable {cable.id} between {text(cable.a)} and {text(cable.b)} is slow: {speed} of {format_rate(cable.rate)}{towards}"
+    what = f"cable {cable.id} between {text(cable.a)} and {text(cable.b)} is slow: "
+    what += f"{speed} of {format_rate(cable.rate)}{towards}"
     hint = "see the error counters of both ports; clean or replace the cable, or look for a shaper"
     return Cause(what, hint, (cable.id,), ends, evidence=evidence, checks=_RATE)
 

@@ -184,7 +184,7 @@ def _number(port: str) -> int:
 
 
 def _whole_devices(wanted: Wanted, found: list[Miscabling]) -> list[Miscabling]:
-    """Merge exchanges that together are two devices exchanged: all rails of two hosts, all host cables of two leaves."""
+    """Merge exchanges that together are two devices exchanged: all rails of two hosts, or all of two leaves."""
     pairs: dict[frozenset[str], list[Miscabling]] = {}
     for row in found:
         devices = _exchanged_devices(row)

@@ -77,7 +77,11 @@ def test_a_missing_cable_is_named_with_both_ends(world):
     cause, rows = only(world)
     cable = world.cable(("gpu-002", "rail1"))
     assert cause == f"cable {cable} between gpu-002:rail1 and su01-leaf1:swp2 is missing, unplugged or broken"
-    assert {(r.check, r.place) for r in rows} >= {("cabling", cable), ("rails", "gpu-002:rail1"), ("ports", "su01-leaf1:swp2")}
+    assert {(r.check, r.place) for r in rows} >= {
+        ("cabling", cable),
+        ("rails", "gpu-002:rail1"),
+        ("ports", "su01-leaf1:swp2"),
+    }
 
 
 def test_a_missing_uplink_explains_the_narrow_tables(world):
@@ -136,7 +140,11 @@ def follow(world: World, hint: str) -> None:
 @pytest.mark.parametrize("order", [(1, 0, 2, 3), (1, 2, 0, 3), (3, 2, 1, 0), (1, 2, 3, 0), (2, 3, 0, 1), (1, 3, 0, 2)])
 @pytest.mark.parametrize("at", ["host", "leaf"])
 def test_following_the_hints_mends_any_order_of_plugs(world, order, at):
-    ends = [("gpu-002", f"rail{r}") for r in range(4)] if at == "host" else [("su01-leaf3", f"swp{i}") for i in range(1, 5)]
+    ends = (
+        [("gpu-002", f"rail{r}") for r in range(4)]
+        if at == "host"
+        else [("su01-leaf3", f"swp{i}") for i in range(1, 5)]
+    )
     far = [world.pull(end) for end in ends]
     for end, place in zip(ends, order, strict=True):
         world.join(end, far[place])
@@ -184,7 +192,10 @@ def test_a_slow_rail_cable_is_named_with_its_direction(world, way):
     world.slow[(cable, way)] = 3.0
     cause, rows = only(world)
     towards = "gpu-003:rail1" if way == "down" else "su01-leaf1:swp3"
-    assert cause == f"cable {cable} between gpu-003:rail1 and su01-leaf1:swp3 is slow: 3 Mbit/s of 10 Mbit/s towards {towards}"
+    assert (
+        cause
+        == f"cable {cable} between gpu-003:rail1 and su01-leaf1:swp3 is slow: 3 Mbit/s of 10 Mbit/s towards {towards}"
+    )
     assert [(r.check, r.place) for r in rows] == [("rate", cable)]
 
 

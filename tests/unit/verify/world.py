@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from supernode.design.expectations import Expectations, HostExpectation, HostPort, SwitchExpectation, SwitchPort
 from supernode.units import MbitPerS, Milliseconds
-from supernode.verify import expected
+from supernode.verify import expected, gather
 from supernode.verify.expected import End
 from supernode.verify.facts import clock, fib, flows, identity, lldp, ping, ports
 from supernode.verify.facts.device import DeviceFacts, Facts, next_host
@@ -30,7 +30,9 @@ def expectations(hosts: int = 4, rails: int = 4, spines: int = 2) -> Expectation
             mine, theirs = f"198.18.{8 + r}.{2 * i + 1}", f"198.18.{8 + r}.{2 * i}"
             rows[f"rail{r}"] = HostPort(mine, 31, MTU, RAIL, leaf, f"swp{i}", theirs, f"C{cable:05d}")
             switch_ports[leaf][f"swp{i}"] = SwitchPort(name, f"rail{r}", MTU, RAIL, f"C{cable:05d}", "rail")
-        host_rows[name] = HostExpectation(f"r01u{2 * i:02d}", f"SN{i:04d}", f"00000000-0000-4000-8000-{i:012d}", "f" * 64, rows)
+        host_rows[name] = HostExpectation(
+            f"r01u{2 * i:02d}", f"SN{i:04d}", f"00000000-0000-4000-8000-{i:012d}", "f" * 64, rows
+        )
     for r, leaf in enumerate(leaves):
         for s, spine in enumerate(spine_names):
             cable += 1
@@ -39,7 +41,9 @@ def expectations(hosts: int = 4, rails: int = 4, spines: int = 2) -> Expectation
             switch_ports[spine][down] = SwitchPort(leaf, up, MTU, UPLINK, f"C{cable:05d}", "uplink")
     switches = {}
     for name, rows in switch_ports.items():
-        others = {f"198.18.{8 + r}.0/24": spines if name in leaves else 1 for r, leaf in enumerate(leaves) if leaf != name}
+        others = {
+            f"198.18.{8 + r}.0/24": spines if name in leaves else 1 for r, leaf in enumerate(leaves) if leaf != name
+        }
         switches[name] = SwitchExpectation(rows, others)
     return Expectations(host_rows, switches, Milliseconds(100), 0.9)
 
@@ -110,7 +114,9 @@ class World:
             identity=who,
             ports=seen,
             neighbours=None if name in self.mute else heard,
-            clock=self.clocks.get(name, clock.Clock(True, True, "198.18.0.1", 3, Milliseconds(0.02), Milliseconds(0.1))),
+            clock=self.clocks.get(
+                name, clock.Clock(True, True, "198.18.0.1", 3, Milliseconds(0.02), Milliseconds(0.1))
+            ),
             routes=None if host else tuple(self._routes(name)),
             sweeps=dict(self._sweeps(name)) if host else {},
             unseen={"neighbours": "unable to connect to socket"} if name in self.mute else {},
@@ -174,11 +180,12 @@ class World:
             return True
         rows = self.wanted.switches[device].ports
         return any(
-            row.peer_device == owner and self._answers((device, port), (owner, row.peer_port)) for port, row in rows.items()
+            row.peer_device == owner and self._answers((device, port), (owner, row.peer_port))
+            for port, row in rows.items()
         )
 
     def _flows(self, devices: dict[str, DeviceFacts]):
-        answering = [name for name in self.wanted.hosts if name not in self.off]
+        answering = gather.able(self.wanted, devices)
         switch_ports = {name: devices[name].ports or {} for name in self.wanted.switches if name not in self.off}
         for step in (1, -1):
             plan = flows.rail_flows(self.wanted, answering, step)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,25 +51,26 @@ class Measured:
     why: str = ""
 
 
-def rings(wanted: Wanted, hosts: Iterable[str]) -> dict[End, list[str]]:
+def rings(wanted: Wanted, ends: Collection[End]) -> dict[End, list[str]]:
     """Return the hosts that take part, by (leaf, host's port), in the design's order."""
     found: dict[End, list[str]] = {}
-    for name in hosts:
-        for port, row in wanted.hosts[name].ports.items():
-            found.setdefault((row.peer_device, port), []).append(name)
+    for name, host in wanted.hosts.items():
+        for port, row in host.ports.items():
+            if (name, port) in ends:
+                found.setdefault((row.peer_device, port), []).append(name)
     return found
 
 
-def rail_flows(wanted: Wanted, hosts: Iterable[str], step: int) -> list[Flow]:
+def rail_flows(wanted: Wanted, ends: Collection[End], step: int) -> list[Flow]:
     """Plan one round: each host sends to its neighbour `step` places further (1 or -1) on every rail.
 
     Args:
         wanted: the design's side.
-        hosts: those that answer; a host that does not is left out of the ring, so that it spoils no other flow.
+        ends: the hosts' ports that reach their leaf; one that does not is left out, so that it spoils no other flow.
         step: 1 for the first round, -1 for the second.
     """
     found: list[Flow] = []
-    for (leaf, port), names in rings(wanted, hosts).items():
+    for (leaf, port), names in rings(wanted, ends).items():
         if len(names) < _MIN_RING:
             found += _with_leaf(wanted, names[0], port, leaf, step)
             continue
