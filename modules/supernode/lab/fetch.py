@@ -28,16 +28,16 @@ class FetchFailed(CouldNotRun):
 
 
 def trust(ca_pem: str | None) -> ssl.SSLContext:
-    """Make a TLS context that trusts these certificates and no others; None verifies nothing.
+    """Make a TLS context that trusts these certificates and no others; None verifies nothing, "" trusts nobody.
 
     Raises:
-        ssl.SSLError: no certificate in the text.
+        ssl.SSLError, ValueError: no certificate in the text.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if ca_pem is None:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    else:
+    elif ca_pem:
         context.load_verify_locations(cadata=ca_pem)
     return context
 
@@ -91,8 +91,8 @@ def post(url: str, body: bytes, ca_pem: str, headers: Mapping[str, str]) -> None
 
 
 def _connect(url: str, ca_pem: str | None) -> http.client.HTTPConnection:
-    parts = urllib.parse.urlsplit(url)
     try:
+        parts = urllib.parse.urlsplit(url)
         host, port = parts.hostname, parts.port
     except ValueError as error:
         raise FetchFailed(url, "address", str(error)) from error
@@ -102,8 +102,8 @@ def _connect(url: str, ca_pem: str | None) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
     try:
         return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=trust(ca_pem))
-    except ssl.SSLError as error:
-        raise FetchFailed(url, "tls", f"the trusted certificates cannot be read: {error.reason or error}") from error
+    except (ssl.SSLError, ValueError) as error:
+        raise FetchFailed(url, "tls", f"the trusted certificates cannot be read: {error}") from error
 
 
 def _exchange(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -18,6 +19,8 @@ from typing import Protocol
 from supernode.errors import SupernodeError
 from supernode.lab.chassis import Board, Identity, MediaInfo, Port, PostCode, PostHung, Power, Progress
 from supernode.lab.console import Console
+
+log = logging.getLogger(__name__)
 
 # The codes are AMI's (Aptio V status codes): SEC, memory, PCI, boot device selection, ready to boot.
 POST_STEPS = ((0x01, Progress.PROCESSOR), (0x32, Progress.MEMORY), (0x92, Progress.PCI))
@@ -92,22 +95,22 @@ class Machine:
     async def power_off(self, hard: bool) -> None:
         """See Chassis."""
         async with self._gate:
-            if not hard and self._system:
+            if hard or not self._busy():
+                await self._cut()
+            elif self._system:
                 self._power = Power.POWERING_OFF
                 await self.works.ask(Ending.POWEROFF)
-            else:
-                await self._cut()
 
     async def reset(self, hard: bool) -> None:
         """See Chassis."""
         async with self._gate:
             if self._life is None or self._life.done():
                 return
-            if not hard and self._system:
+            if hard or not self._busy():
+                await self._cut()
+                self._start()
+            elif self._system:
                 await self.works.ask(Ending.REBOOT)
-                return
-            await self._cut()
-            self._start()
 
     def power_state(self) -> Power:
         """See Chassis."""
@@ -124,6 +127,10 @@ class Machine:
     def console_tail(self, lines: int) -> Sequence[str]:
         """See Chassis."""
         return self.console.tail(lines)
+
+    def _busy(self) -> bool:
+        """Whether the power button is left to a system: the deploy step, which is one, does not listen to it."""
+        return self._progress in (Progress.BOOT_STARTED, Progress.RUNNING)
 
     def _start(self) -> None:
         self._power = Power.ON
@@ -150,8 +157,12 @@ class Machine:
                 self._code(hung.code)
                 await self._hang(f"POST stopped at code {hung.code:#04x}")
             except SupernodeError as failure:
-                await self._hang(f"deploy failed: {failure}")
-            self._system = False
+                await self._hang(f"stopped: {failure}")
+            except Exception:
+                log.exception("%s: the simulated machine failed", self.slot)
+                await self._hang("stopped: a defect of the lab, see its log")
+            finally:
+                self._system = False
         self._down()
 
     async def _post(self) -> MediaInfo | None:

@@ -22,7 +22,7 @@ class FaultKind:
 
     Attributes:
         about: one line for `supernode lab fault --help`.
-        arguments: their defaults; an argument has its default's type.
+        arguments: their defaults, all numbers; `rate` is the share of requests that it strikes.
     """
 
     name: str
@@ -70,12 +70,9 @@ class Faults:
         if kind is None:
             raise CouldNotRun(self._slot, f"no fault {name!r}", f"known: {', '.join(KINDS)}")
         for key, value in arguments.items():
-            default = kind.arguments.get(key)
-            if default is None or not isinstance(
-                value, (int, float) if isinstance(default, (int, float)) else type(default)
-            ):
-                known = ", ".join(f"{k}={v}" for k, v in kind.arguments.items()) or "none"
-                raise CouldNotRun(self._slot, f"fault {name} cannot take {key}={value!r}", f"its arguments: {known}")
+            wrong = _wrong(kind, key, value)
+            if wrong:
+                raise CouldNotRun(self._slot, f"fault {name} cannot take {key}={value!r}", wrong)
         self._active[name] = {**kind.arguments, **arguments}
         self._note()
 
@@ -110,6 +107,16 @@ class Faults:
             self._awake.clear()
         else:
             self._awake.set()
+
+
+def _wrong(kind: FaultKind, key: str, value: Any) -> str:
+    """Return what an argument should have been, or nothing when it is right; all arguments are numbers."""
+    default = kind.arguments.get(key)
+    if default is None or isinstance(value, bool) or not isinstance(value, int | float):
+        return "its arguments: " + (", ".join(f"{k}={v}" for k, v in kind.arguments.items()) or "none")
+    if key == "rate" and not 0 <= value <= 1:
+        return "a rate lies between 0 and 1"
+    return "" if value >= 0 else "not negative"
 
 
 def deafen(sock: socket.socket) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from supernode import workspace
+from supernode.errors import CouldNotRun
 
 SCHEMA = 1
 LOG_KEPT = 500
@@ -115,12 +116,19 @@ class Store:
 
     Args:
         path: the JSON file (0600); a missing one gives a new state.
+
+    Raises:
+        CouldNotRun: the file is no state of this version.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.fresh = not path.is_file()
-        self.state = State() if self.fresh else read(path.read_text(encoding="utf-8"))
+        try:
+            self.state = State() if self.fresh else read(path.read_text(encoding="utf-8"))
+        except (ValueError, TypeError, KeyError) as error:
+            hint = "without the file the BMC starts as it came from the factory"
+            raise CouldNotRun(str(path), f"no BMC state of this version ({error})", hint) from error
         self._gate = asyncio.Lock()
         self._written = ""
 
@@ -148,7 +156,7 @@ def read(text: str) -> State:
         ValueError: another schema, or no such document.
     """
     document = json.loads(text)
-    if document.pop("schema", None) != SCHEMA:
+    if not isinstance(document, dict) or document.pop("schema", None) != SCHEMA:
         raise ValueError(f"a BMC's state of another version than {SCHEMA}")
     document["accounts"] = [Account(**row) for row in document["accounts"]]
     document["boot"] = BootOverride(**document["boot"])

@@ -67,7 +67,7 @@ def set_manager(bmc: Bmc, call: Call) -> Reply:
             raise RedfishError("PropertyValueFormatError", call.body["DateTime"], "DateTime") from error
         if wanted.tzinfo is None:
             raise RedfishError("PropertyValueFormatError", call.body["DateTime"], "DateTime")
-        bmc.state.clock_offset_s += round(wanted.timestamp() - bmc.now(), 3)
+        bmc.state.clock_offset_s += wanted.timestamp() - bmc.now()
     return Reply()
 
 
