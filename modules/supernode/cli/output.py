@@ -23,7 +23,9 @@ def emit(data: Any, *, as_json: bool, text: Callable[[], Any] | None = None) -> 
     if as_json:
         sys.stdout.write(json.dumps(data, indent=2, default=str) + "\n")
     else:
-        console.print(text() if text is not None else data, markup=False)
+        # A text is printed as it is: a path, a diff or a file must not be broken at the terminal's width.
+        shown = text() if text is not None else data
+        console.print(shown, markup=False, soft_wrap=isinstance(shown, str))
 
 
 def say(line: str) -> None:

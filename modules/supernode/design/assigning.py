@@ -28,8 +28,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 # What firmware says when nobody filled the field in (SMBIOS tables of common boards).
 _PLACEHOLDER = re.compile(
-    r"to be filled.*|default( string)?|system serial number|base ?board serial number|chassis serial number|not specified"
-    r"|not applicable|n/?a|none|null|unknown|serial|invalid|empty|o\.?e\.?m\.?|0+|x+|f+|123456789\d*|\.+|-+",
+    r"to be filled.*|default( string)?|(system|base ?board|chassis) serial number|not specified|not applicable|n/?a"
+    r"|none|null|unknown|serial|invalid|empty|o\.?e\.?m\.?|0+|x+|f+|123456789\d*|\.+|-+",
     re.IGNORECASE,
 )
 _NO_UUID = {"03000200-0400-0500-0006-000700080009", "00020003-0004-0005-0006-000700080009"}
@@ -100,8 +100,8 @@ def read_sheet(name: str, text: str) -> list[Delivered]:
 def bind(design: Design, delivered: Iterable[Delivered], *, replace: bool = False) -> Binding:
     """Bind machines to slots.
 
-    What is bound already stays as it is, its state too; what is new about a bound machine is added; another machine in a bound slot
-    starts anew. Doing it twice does nothing the second time.
+    What is bound already stays as it is, its state too; what is new about a bound machine is added; another machine in
+    a bound slot starts anew. Doing it twice does nothing the second time.
 
     Args:
         design: knows the slots, and which of them are spares.
@@ -109,7 +109,7 @@ def bind(design: Design, delivered: Iterable[Delivered], *, replace: bool = Fals
         replace: another machine may take a slot whose machine is in service or drained.
 
     Raises:
-        Refusal: unknown slots, kinds other than designed, placeholders, malformed values, identities that two slots would share.
+        Refusal: unknown slots, kinds other than designed, placeholders, malformed values, identities claimed twice.
     """
     rows = list(delivered)
     problems = [problem for row in rows for problem in _row_problems(design, row)]

@@ -7,7 +7,7 @@ import hashlib
 import json
 
 from supernode import catalog
-from supernode.design import allocate, columns
+from supernode.design import allocating, columns
 from supernode.design.model import Design
 from supernode.errors import Problem, Refusal
 from supernode.spec import Allocation, Environment, Inputs, Machines, SlotState
@@ -20,12 +20,12 @@ def build(inputs: Inputs) -> Design:
         Refusal: what only arithmetic shows (ports, places, addresses that do not suffice), an allocation that is out of
             date, and machines bound to slots that the design does not fill.
     """
-    allocation = allocate.extend(inputs.environment, inputs.allocation)
+    allocation = allocating.extend(inputs.environment, inputs.allocation)
     if inputs.allocation is not None and allocation != inputs.allocation:
         hint = (
             f"run `supernode allocate {inputs.environment.name}`: it adds what is missing and moves nothing that stays"
         )
-        changes = "; ".join(allocate.describe(inputs.environment, inputs.allocation, allocation))
+        changes = "; ".join(allocating.describe(inputs.environment, inputs.allocation, allocation))
         raise Refusal([Problem((), f"allocation.yml is out of date: {changes}", hint, "allocation")])
     design = Design(
         name=inputs.environment.name,

@@ -110,6 +110,14 @@ class Design:
         first = leaf_prefix(self.environment, self.allocation.ports, np.array([su]), np.array([rail]))[0]
         return IPv4Network((int(first), 33 - sizing.stride(self.allocation.ports).bit_length()))
 
+    def oversubscription(self) -> float:
+        """Return the rate of all cabled host ports over that of all uplinks, at the leaf where it is highest."""
+        links, rates = self.columns.links, self.environment.fabric.rates
+        leaves = int(np.count_nonzero(~self.columns.switches["spine"]))
+        down = np.bincount(links["b"][~links["uplink"]], minlength=leaves)[:leaves] * rates.rail
+        up = np.bincount(links["a"][links["uplink"]], minlength=leaves)[:leaves] * rates.uplink
+        return float(np.max(down / up))
+
     def server_kind(self, host: Host) -> ServerKind:
         """Return the catalogue's entry of a host."""
         return catalog.server(host.kind)

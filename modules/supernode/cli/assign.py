@@ -1,0 +1,90 @@
+"""`supernode assign`: bind the machines that were delivered to the slots they stand in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from supernode.cli import inputs
+from supernode.cli.output import emit, errors_end_the_process
+from supernode.errors import CouldNotRun, Problem
+
+if TYPE_CHECKING:
+    from supernode.design.assigning import Delivered
+
+
+def assign(
+    environment: Annotated[str, typer.Argument(help="a folder under inventories/, or a path")],
+    slot: Annotated[str | None, typer.Argument(help="one slot, e.g. r01u01; without it, --sheet")] = None,
+    sheet: Annotated[Path | None, typer.Option(help="folder with the delivery's machines.csv and switches.csv")] = None,
+    serial: Annotated[str, typer.Option(help="system serial number")] = "",
+    board_serial: Annotated[str, typer.Option(help="board serial number")] = "",
+    chassis_serial: Annotated[str, typer.Option(help="chassis serial number")] = "",
+    uuid: Annotated[str, typer.Option(help="system UUID")] = "",
+    bmc_mac: Annotated[str, typer.Option(help="MAC address of the management controller")] = "",
+    management_mac: Annotated[str, typer.Option(help="MAC address of the management port")] = "",
+    host_key: Annotated[str, typer.Option(help="a switch's public SSH host key")] = "",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="another machine took the place of one in service")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="say what would be bound, and write nothing")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print what changed as JSON")] = False,
+) -> None:
+    """Bind machines to slots in machines.yml: a whole delivery from its sheets, or one slot by hand.
+
+    Placeholders, duplicates and unknown slots are refused. What is bound keeps its state; twice is the same as once.
+
+    Example: supernode assign lab --sheet inventories/lab/delivery
+    Example: supernode assign lab r01u09 --serial SN0042 --bmc-mac 02:00:00:00:00:09
+    """
+    from supernode import spec
+    from supernode.design import assigning
+
+    folder, locate = inputs.find(environment)
+    identity = {
+        "system_serial": serial,
+        "board_serial": board_serial,
+        "chassis_serial": chassis_serial,
+        "uuid": uuid,
+        "bmc_mac": bmc_mac,
+        "management_mac": management_mac,
+        "ssh_host_key": host_key,
+    }
+    with errors_end_the_process(_in_sheets(sheet, locate)):
+        rows = _rows(slot, sheet, {key: value for key, value in identity.items() if value})
+        binding = assigning.bind(inputs.design(folder), rows, replace=replace)
+    if binding.changes and not dry_run:
+        folder.write("machines", spec.machines_text(binding.machines))
+    data = {"changes": list(binding.changes), "written": bool(binding.changes) and not dry_run}
+    emit(
+        data, as_json=as_json, text=lambda: "\n".join(binding.changes) or "nothing changes: all of it is bound already"
+    )
+
+
+def _in_sheets(sheet: Path | None, locate: Callable[[Problem], str]) -> Callable[[Problem], str]:
+    """Say where a problem of a sheet lies; a problem of the command line lies in the command line."""
+
+    def where(problem: Problem) -> str:
+        if problem.document.endswith(".csv") and sheet is not None:
+            return f"{sheet / problem.document}:{problem.path[0]}"
+        return locate(problem) if problem.path else "assign"
+
+    return where
+
+
+def _rows(slot: str | None, sheet: Path | None, identity: dict[str, str]) -> list[Delivered]:
+    from supernode.design import assigning
+
+    if (slot is None) == (sheet is None):
+        raise typer.BadParameter("give a slot, or --sheet with the folder of a delivery")
+    if slot is not None:
+        return [assigning.Delivered(slot, "", identity)]
+    if identity or sheet is None:
+        raise typer.BadParameter("--sheet brings the identities: give them for one slot only")
+    found = [name for name in assigning.COLUMNS if (sheet / name).is_file()]
+    if not found:
+        raise CouldNotRun(str(sheet), "no machines.csv or switches.csv lies there")
+    return [row for name in found for row in assigning.read_sheet(name, (sheet / name).read_text(encoding="utf-8"))]

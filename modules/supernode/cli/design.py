@@ -1,0 +1,133 @@
+"""`supernode design`: the whole cluster on one screen, or in a folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from supernode.cli import inputs
+from supernode.cli.output import emit, errors_end_the_process, say
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from supernode.design import Design
+
+
+def design(
+    environment: Annotated[str, typer.Argument(help="a folder under inventories/, or a path")],
+    out: Annotated[
+        Path | None, typer.Option(help="write cabling.csv, bmc.csv, switches.csv, site.json and all files")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print hosts, switches and cables as JSON")] = False,
+) -> None:
+    """Compute the design: hosts, switches, every cable with both its ends and its length, addresses, files.
+
+    Nothing is contacted and nothing but --out is written.
+
+    Example: supernode design lab --out design-lab
+    """
+    folder, locate = inputs.find(environment)
+    with errors_end_the_process(locate):
+        computed = inputs.design(folder)
+    if out is not None:
+        say(f"wrote {write(computed, out)} files under {out}")
+    emit(document(computed) if as_json else None, as_json=as_json, text=lambda: summary(computed))
+
+
+def document(computed: Design) -> dict[str, Any]:
+    """Return the design as a JSON document."""
+    import dataclasses
+
+    def rows(items: Iterable[Any]) -> list[dict[str, Any]]:
+        return [{k: v for k, v in dataclasses.asdict(item).items() if k != "identity"} for item in items]
+
+    return {
+        "name": computed.name,
+        "digest": computed.digest,
+        "allocation_saved": computed.allocation_saved,
+        "stacks": dict(computed.stack_sizes()),
+        "hosts": rows(computed.hosts),
+        "switches": rows(computed.switches),
+        "links": rows(computed.links),
+    }
+
+
+def write(computed: Design, folder: Path) -> int:
+    """Write the artefacts and, under files/<device>/, what stands on each device; return how many files."""
+    from supernode.design import export
+
+    artefacts = {
+        "cabling.csv": export.cabling_csv(computed),
+        "bmc.csv": export.bmc_csv(computed),
+        "switches.csv": export.switches_csv(computed),
+        "site.json": export.site_json(computed),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, lines in artefacts.items():
+        with (folder / name).open("w", encoding="utf-8") as stream:
+            stream.writelines(lines)
+    count = len(artefacts)
+    placed = [(host.name, computed.files(host.name)) for host in computed.hosts]
+    placed += [(switch.name, computed.switch_files(switch.name)) for switch in computed.switches]
+    for device, files in placed:
+        for file in files:
+            path = folder / "files" / device / file.path.lstrip("/")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(file.content, encoding="utf-8")
+            count += 1
+    return count
+
+
+def summary(computed: Design) -> Table:
+    """Return the design on one screen."""
+    from rich.table import Table
+
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in _facts(computed):
+        table.add_row(name, value)
+    return table
+
+
+def _facts(computed: Design) -> Iterable[tuple[str, str]]:
+    from supernode import catalog
+    from supernode.units import MbitPerS, format_rate
+
+    env = computed.environment
+    fabric, networks = env.fabric, env.site.networks
+    yield "environment", f"{computed.name}  (design {computed.digest[:12]})"
+    for pool in env.pools:
+        hosts = [host for host in computed.hosts if host.pool == pool.name]
+        states = Counter(host.state for host in hosts)
+        kind = catalog.server(pool.kind)
+        said = ", ".join(f"{count} {state}" for state, count in states.items())
+        yield f"pool {pool.name}", f"{said}; {states['active'] * kind.gpus} GPUs; {kind.vendor} {kind.model}"
+        racks = ", ".join(dict.fromkeys(host.rack for host in hosts))
+        yield "", f"{hosts[0].name} … {hosts[-1].name} in {racks}, slots {hosts[0].slot} … {hosts[-1].slot}"
+    tiers = Counter(switch.tier for switch in computed.switches)
+    yield "fabric", f"{fabric.family}, {fabric.transport}, MTU {fabric.mtu}"
+    yield "", f"{tiers['leaf']} leaves ({fabric.leaf}), {tiers['spine']} spines ({fabric.spine})"
+    kinds = Counter(link.kind for link in computed.links)
+    rates = {"rail": fabric.rates.rail, "uplink": fabric.rates.uplink}
+    said = ", ".join(f"{count} {kind} cables of {format_rate(MbitPerS(rates[kind]))}" for kind, count in kinds.items())
+    yield "cables", said
+    lengths = Counter(link.length for link in computed.links)
+    yield "lengths", ", ".join(f"{lengths[length]} x {length:g} m" for length in sorted(lengths))
+    yield (
+        "oversubscription",
+        f"{computed.oversubscription():.2f} at the fullest leaf, {fabric.oversubscription:g} declared",
+    )
+    for name in ("management", "bmc", "loopbacks", "rails"):
+        network = getattr(networks, name)
+        yield f"network {name}", f"{network.cidr}" + (f", gateway {network.gateway}" if network.gateway else "")
+    yield "stacks", ", ".join(f"{name} ({count})" for name, count in computed.stack_sizes().items())
+    bound = sum(1 for slot in computed.slots if slot in computed.machines.slots)
+    yield "machines", f"{bound} of {len(computed.slots)} slots are bound in machines.yml"
+    if not computed.allocation_saved:
+        yield "allocation", f"not saved: run `supernode allocate {computed.name}` and commit the file"

@@ -1,0 +1,111 @@
+"""`supernode plan`: what a run would change, with every file as a diff."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from supernode.cli import inputs
+from supernode.cli.output import emit, errors_end_the_process
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from supernode.plan import Plan
+
+SHOWN_STEPS = 60  # more are counted by kind: a screen is for reading, --json for all
+_STYLES = {
+    "create": "green",
+    "update": "yellow",
+    "reinstall": "red",
+    "replace": "red",
+    "refuse": "magenta",
+    "fence": "red",
+    "delete": "red",
+}
+
+
+def plan(
+    environment: Annotated[str, typer.Argument(help="a folder under inventories/, or a path")],
+    reinstall: Annotated[
+        list[str] | None, typer.Option(help="slot in service that may be installed anew; repeatable")
+    ] = None,
+    files: Annotated[bool, typer.Option("--files", help="show new files whole, too")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the plan as JSON")] = False,
+) -> None:
+    """Compare the design with what the last run left: steps, file diffs, cables to move.
+
+    `supernode bringup` runs exactly the plan whose hash is shown here when it is given that hash.
+
+    Example: supernode plan lab
+    """
+    from supernode.bringup.run import load_plan
+
+    folder, locate = inputs.find(environment)
+    with errors_end_the_process(locate):
+        found = load_plan(folder, inputs.design(folder), tuple(reinstall or ()))
+    emit(found.to_json() if as_json else None, as_json=as_json, text=lambda: as_text(found, files=files))
+
+
+def as_text(found: Plan, *, files: bool = False) -> RenderableType:
+    """Return a plan for a person; new files are counted unless `files`."""
+    from rich.console import Group
+
+    return Group(*_parts(found, files=files))
+
+
+def _parts(found: Plan, *, files: bool) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if found.empty:
+        yield Text(f"{found.environment}: nothing to change")
+    else:
+        yield from _steps(found)
+        yield from _diffs(found, files=files)
+        yield from _recabling(found)
+    if found.reinstalls:
+        yield Text(f"written anew: the disks of {', '.join(found.reinstalls)}", style="red")
+    yield Text(f"plan {found.hash[:12]}  design {found.design[:12]}")
+
+
+def _steps(found: Plan) -> Iterator[RenderableType]:
+    from rich.table import Table
+    from rich.text import Text
+
+    counts = Counter(step.kind for step in found.steps)
+    yield Text(
+        f"{found.environment}: " + (", ".join(f"{n} {kind}" for kind, n in counts.items()) or "no step"), style="bold"
+    )
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("step", "device", "stack", "what"):
+        table.add_column(name, no_wrap=name != "what")
+    for step in found.steps[:SHOWN_STEPS]:
+        phases = f" ({' '.join(step.phases)})" if step.phases else ""
+        table.add_row(Text(step.kind, style=_STYLES[step.kind]), step.device, step.stack, step.reason + phases)
+    yield table
+    if len(found.steps) > SHOWN_STEPS:
+        yield Text(f"… and {len(found.steps) - SHOWN_STEPS} more (--json has all)", style="dim")
+
+
+def _diffs(found: Plan, *, files: bool) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    fresh = Counter(diff.device for diff in found.file_diffs if diff.change == "new")
+    if fresh and not files:
+        yield Text(f"{fresh.total()} new files on {len(fresh)} devices (--files shows them)", style="dim")
+    for diff in found.file_diffs:
+        if diff.change == "new" and not files:
+            continue
+        yield Text(diff.diff.rstrip() or f"{diff.device}{diff.path}: {diff.change}; the old text was not kept")
+
+
+def _recabling(found: Plan) -> Iterator[RenderableType]:
+    from rich.text import Text
+
+    if found.recabling:
+        yield Text("cables to move, in this order:", style="bold")
+    for move in found.recabling:
+        yield Text(f"  {move.action} {move.cable}  {' '.join(move.a)} - {' '.join(move.b)}")
