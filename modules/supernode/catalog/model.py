@@ -28,8 +28,8 @@ class Disk:
     """The disk the image is written to.
 
     Attributes:
-        by_id: a glob of full paths, e.g. "/dev/disk/by-id/nvme-…*": the one name of a disk that a reboot or a new cable leaves alone;
-            empty where deliveries of one kind differ, so that the pool has to name it.
+        by_id: a glob of full paths, e.g. "/dev/disk/by-id/nvme-…*": the one name of a disk that outlives a reboot and
+            a new cable; empty where deliveries of one kind differ, so that the pool has to name it.
     """
 
     by_id: str
