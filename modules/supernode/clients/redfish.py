@@ -143,9 +143,9 @@ class Redfish:
         try:
             return await self._ask("PATCH", path, body, headers)
         except RedfishError as error:
-            if error.status != 412:
+            if error.status not in (412, 428):
                 raise
-        # Some BMCs hand out weak ETags that they then refuse, others have changed underneath: ask anew, once.
+        # 412: a weak ETag that is handed out and refused, or a change underneath; 428: If-Match is demanded. Once anew.
         await self.get(path)
         fresh = self._etags.get(path, "").removeprefix("W/")
         return await self._ask("PATCH", path, body, {"If-Match": fresh} if fresh else {})

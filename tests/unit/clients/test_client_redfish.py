@@ -1,0 +1,232 @@
+"""The Redfish client against a controller that is busy, slow, forgetful or lying about its certificate."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import web
+from loopback_tls import authority
+
+from supernode.clients import redfish
+from supernode.clients.redfish import Patience
+
+PASSWORD = "s3cret-of-the-bmc"
+SYSTEM = "/redfish/v1/Systems/1"
+QUICK = Patience(answer_s=0.4, tries=4, first_s=0.02, longest_s=0.2)
+
+
+@dataclass
+class Controller:
+    """Answers sessions as DSP0266 says; everything else is looked up in `script`, in order, the last one staying."""
+
+    script: dict = field(default_factory=dict)
+    asked: list = field(default_factory=list)
+    sessions: set = field(default_factory=set)
+    logins: int = 0
+    address: str = ""
+
+    async def handle(self, request):
+        self.asked.append((request.method, request.path))
+        if request.path == redfish.SESSIONS and request.method == "POST":
+            self.logins += 1
+            body = await request.json()
+            if body != {"UserName": "admin", "Password": PASSWORD}:
+                return web.json_response({"error": {"message": f"no such account, {body['Password']}"}}, status=401)
+            self.sessions.add(token := f"token-{self.logins}")
+            where = f"{redfish.SESSIONS}/{self.logins}"
+            return web.json_response({}, status=201, headers={"X-Auth-Token": token, "Location": where})
+        token = request.headers.get("X-Auth-Token")
+        if request.method == "DELETE" and request.path.startswith(redfish.SESSIONS):
+            self.sessions.discard(f"token-{request.path.rpartition('/')[2]}")
+            return web.Response(status=204)
+        if token not in self.sessions:
+            return web.json_response({"error": {"message": "no session"}}, status=401)
+        answers = self.script[request.method, request.path]
+        answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        return await answer(request) if callable(answer) else answer()
+
+
+def reply(status=200, body=None, **headers):
+    sent = {k.replace("_", "-"): v for k, v in headers.items()}
+
+    async def answer(_request):
+        return web.json_response({} if body is None else body, status=status, headers=sent)
+
+    return answer
+
+
+async def silence(_request):
+    await asyncio.sleep(0.9)
+    return web.Response(status=500)
+
+
+@asynccontextmanager
+async def running(folder, script):
+    controller = Controller(script)
+    runner = web.ServerRunner(web.Server(controller.handle))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=authority(folder)).start()
+    controller.address = f"127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield controller
+    finally:
+        await runner.cleanup()
+
+
+def against(tmp_path, script, work, *, password=PASSWORD, patience=QUICK, trusted=True):
+    """Run `work(client)`; return its result, the controller and the client as they ended."""
+
+    async def go():
+        async with running(tmp_path, script) as controller:
+            ca = (tmp_path / "cert.pem").read_text() if trusted else None
+            async with redfish.connect(controller.address, "admin", password, ca, patience) as client:
+                result = await work(client)
+            return result, controller, client
+
+    return asyncio.run(go())
+
+
+def test_one_session_serves_all_requests_and_is_deleted(tmp_path):
+    async def work(client):
+        return [await client.get(SYSTEM) for _ in range(5)]
+
+    found, controller, _ = against(tmp_path, {("GET", SYSTEM): [reply(body={"Id": "1"})]}, work)
+    assert found == [{"Id": "1"}] * 5
+    assert controller.logins == 1
+    assert controller.sessions == set()
+
+
+def test_requests_at_once_log_in_once(tmp_path):
+    async def work(client):
+        await asyncio.gather(*(client.get(SYSTEM) for _ in range(8)))
+
+    _, controller, _ = against(tmp_path, {("GET", SYSTEM): [reply()]}, work)
+    assert controller.logins == 1
+
+
+def test_a_busy_controller_is_asked_again(tmp_path):
+    script = {("GET", SYSTEM): [reply(503, Retry_After="0"), reply(503), reply(body={"Id": "1"})]}
+    found, _, client = against(tmp_path, script, lambda c: c.get(SYSTEM))
+    assert found == {"Id": "1"}
+    assert [e.status for e in client.exchanges if e.path == SYSTEM] == [503, 503, 200]
+
+
+def test_one_that_stays_busy_is_an_error(tmp_path):
+    with pytest.raises(redfish.RedfishError) as caught:
+        against(tmp_path, {("GET", SYSTEM): [reply(503)]}, lambda c: c.get(SYSTEM))
+    assert caught.value.status == 503
+
+
+def test_a_silent_controller_is_unreachable(tmp_path):
+    with pytest.raises(redfish.Unreachable, match="no answer in 4 tries"):
+        against(tmp_path, {("GET", SYSTEM): [silence]}, lambda c: c.get(SYSTEM))
+
+
+def test_an_action_without_an_answer_is_not_repeated(tmp_path):
+    reset = f"{SYSTEM}/Actions/ComputerSystem.Reset"
+
+    async def work(client):
+        with pytest.raises(redfish.Ambiguous):
+            await client.post(reset, {"ResetType": "On"})
+
+    _, controller, _ = against(tmp_path, {("POST", reset): [silence]}, work)
+    assert controller.asked.count(("POST", reset)) == 1
+
+
+def test_a_busy_answer_to_an_action_is_repeated(tmp_path):
+    reset = f"{SYSTEM}/Actions/ComputerSystem.Reset"
+    script = {("POST", reset): [reply(503), reply(204)]}
+    answer, _, _ = against(tmp_path, script, lambda c: c.post(reset, {"ResetType": "On"}))
+    assert answer.status == 204
+
+
+def test_a_forgotten_session_is_made_anew(tmp_path):
+    async def work(client):
+        await client.get(SYSTEM)
+        client._token = "spent"
+        return await client.get(SYSTEM)
+
+    found, controller, _ = against(tmp_path, {("GET", SYSTEM): [reply(body={"Id": "1"})]}, work)
+    assert found == {"Id": "1"}
+    assert controller.logins == 2
+
+
+def test_a_refused_password_is_told_once_and_never_shown(tmp_path):
+    async def work(client):
+        with pytest.raises(redfish.RedfishError) as caught:
+            await client.get(SYSTEM)
+        return caught.value
+
+    error, controller, client = against(tmp_path, {}, work, password="wrong-password")
+    assert error.status == 401
+    assert controller.logins == 1
+    told = str(error) + "".join(e.line() for e in client.exchanges) + repr(client)
+    assert "wrong-password" not in told
+
+
+def test_exchanges_hold_no_secret(tmp_path):
+    async def work(client):
+        await client.patch(SYSTEM, {"Password": "new-one", "AssetTag": PASSWORD, "Name": "x"})
+        return client._token
+
+    token, _, client = against(tmp_path, {("PATCH", SYSTEM): [reply()]}, work)
+    told = "\n".join(e.line() for e in client.exchanges)
+    assert '"Name": "x"' in told
+    for secret in (PASSWORD, "new-one", token):
+        assert secret not in told
+
+
+def test_a_certificate_of_another_authority_is_not_trusted(tmp_path):
+    with pytest.raises(redfish.Untrusted, match="does not verify"):
+        against(tmp_path, {}, lambda c: c.get(SYSTEM), trusted=False)
+
+
+@pytest.mark.parametrize("refusal", [412, 428])
+def test_a_refused_etag_is_fetched_anew(tmp_path, refusal):
+    tags = []
+
+    async def patched(request):
+        tags.append(request.headers.get("If-Match"))
+        return web.json_response({}, status=refusal if len(tags) == 1 else 200)
+
+    script = {("GET", SYSTEM): [reply(ETag='W/"1"'), reply(ETag='"2"')], ("PATCH", SYSTEM): [patched]}
+
+    async def work(client):
+        await client.get(SYSTEM)
+        await client.patch(SYSTEM, {"AssetTag": "x"})
+
+    against(tmp_path, script, work)
+    assert tags == ['W/"1"', '"2"']
+
+
+def test_an_error_carries_what_the_controller_says(tmp_path):
+    info = [{"MessageId": "Base.1.18.PropertyUnknown", "Message": "no such property"}]
+    script = {("PATCH", SYSTEM): [reply(400, {"error": {"code": "x", "@Message.ExtendedInfo": info}})]}
+    with pytest.raises(redfish.RedfishError, match="answers 400: no such property") as caught:
+        against(tmp_path, script, lambda c: c.patch(SYSTEM, {"X": 1}))
+    assert caught.value.message_ids == ("Base.1.18.PropertyUnknown",)
+
+
+def test_members_follow_pages_and_references(tmp_path):
+    logs, more = "/redfish/v1/Logs", "/redfish/v1/Logs?$skip=1"
+    script = {
+        ("GET", logs): [
+            reply(body={"Members": [{"@odata.id": "/a"}], "Members@odata.nextLink": "/redfish/v1/Logs2"}),
+        ],
+        ("GET", "/redfish/v1/Logs2"): [reply(body={"Members": [{"@odata.id": "/b", "Id": "b"}]})],
+        ("GET", "/a"): [reply(body={"Id": "a"})],
+    }
+    found, controller, _ = against(tmp_path, script, lambda c: c.members(logs))
+    assert [m["Id"] for m in found] == ["a", "b"]
+    assert ("GET", "/b") not in controller.asked
+    assert more not in dict(controller.asked)
+
+
+def test_waits_grow_and_keep_to_the_ceiling():
+    patience = Patience(first_s=1, longest_s=10)
+    waits = [patience.waits(n, None) for n in range(8)]
+    assert waits[0] <= 1
+    assert 7 <= max(waits) <= 10
+    assert patience.waits(0, "3") == 3
+    assert patience.waits(0, "3600") == 10
