@@ -57,6 +57,7 @@ def test_an_update_that_was_loading_is_over_after_a_restart(tmp_path: Path) -> N
     async def scenario() -> None:
         async with bench(tmp_path) as b:
             b.bmc.state.tasks.append(FirmwareTask("7", "Firmware update", "Running", 0.0))
+            b.bmc.store.touch()
         async with bench(tmp_path) as b:
             assert (await b.client.read(f"{V1}/TaskService/Tasks/7"))["TaskState"] == "Exception"
 
@@ -85,13 +86,30 @@ def test_a_file_of_another_kind_is_refused(tmp_path: Path, text: str) -> None:
         Store(tmp_path / "bmc.json")
 
 
+def test_reading_writes_nothing(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as b:
+            await b.client.read(SYSTEM)
+            file = tmp_path / "bmc/r01u01/bmc.json"
+            before = file.stat().st_ino
+            await b.client.read(f"{SYSTEM}/Bios")
+            assert file.stat().st_ino == before
+            b.bmc.record("an event from below")  # what happens without a request is on disk by the next one
+            await b.client.read(SYSTEM)
+            assert "an event from below" in file.read_text()
+
+    asyncio.run(scenario())
+
+
 def test_parallel_saves_leave_one_whole_and_newest_file(tmp_path: Path) -> None:
     async def scenario() -> None:
         store = Store(tmp_path / "bmc.json")
         for number in range(20):
             store.state.asset_tag = str(number)
+            store.touch()
             await asyncio.gather(*(store.save() for _ in range(3)))
         store.state.asset_tag = "last"
+        store.touch()
         await asyncio.gather(*(store.save() for _ in range(10)))
 
     asyncio.run(scenario())

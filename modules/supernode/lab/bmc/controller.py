@@ -47,11 +47,12 @@ class Bmc:
         self.access = Access(self.state, self.habits)
         self.faults = Faults(chassis.slot)
         self.media = Media(self.state, folder)
-        self.updates = Updates(self.state, kind, folder)
+        self.updates = Updates(self.state, kind, folder, self.later)
         self.uuid = str(uuid.uuid5(uuid.UUID(chassis.identity.uuid), "bmc"))
         self._tasks: set[asyncio.Task[None]] = set()
         self.hearing: Callable[[bool], None] = lambda _: None  # set by who holds the sockets
         self.updates.drop_running()  # those of a former life
+        self.store.touch()
         chassis.connect(self)
 
     def _first_state(self, name: str, password: str) -> None:
@@ -72,6 +73,7 @@ class Bmc:
             self.record(f"BIOS attribute {name} applied")
         for update in self.updates.apply(manager=False):
             self.record(f"Firmware {update} applied")
+        self.store.touch()
         media = await self._chosen(consume_boot(self.state.boot))
         await self.store.save()
         return media
@@ -91,6 +93,7 @@ class Bmc:
         """See Board."""
         self.state.log.append(LogEntry(self.state.next_log_id, self.now(), severity, message))
         self.state.next_log_id += 1
+        self.store.touch()
         del self.state.log[:-LOG_KEPT]
 
     # The operator's side.
@@ -125,15 +128,17 @@ class Bmc:
         """Return the BMC's own time, in seconds since the epoch."""
         return time.time() + self.state.clock_offset_s
 
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run something after the answer has gone."""
+    def later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something beside or after the answer, and save the state when it is done."""
         task = asyncio.create_task(self._logged(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _logged(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
+            self.store.touch()
             await self.store.save()
         except Exception:
             log.exception("%s: background work of the BMC failed", self.chassis.slot)

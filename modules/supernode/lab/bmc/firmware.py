@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,17 @@ FINAL = ("Completed", "Exception", "Cancelled")
 
 
 class Updates:
-    """One BMC's update service."""
+    """One BMC's update service.
 
-    def __init__(self, state: State, kind: Kind, folder: Path) -> None:
-        self._state, self._kind, self._folder = state, kind, folder
-        self._loading: set[asyncio.Task[None]] = set()
+    Args:
+        later: runs something beside the answer, and saves the state after it.
+    """
+
+    def __init__(
+        self, state: State, kind: Kind, folder: Path, later: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
+    ) -> None:
+        self._state, self._kind, self._folder, self._later = state, kind, folder, later
+        self._loading: asyncio.Task[None] | None = None
 
     def start(self, uri: str, targets: list[str]) -> FirmwareTask:
         """Begin an update; the answer is a task to watch.
@@ -43,14 +50,12 @@ class Updates:
         for target in targets:
             if target.rpartition("/")[2] not in self._state.firmware:
                 raise RedfishError("ActionParameterValueNotInList", target, "Targets", "SimpleUpdate")
-        if self._loading:
+        if self._loading is not None and not self._loading.done():
             raise RedfishError("ResourceInUse")
         number = max((int(each.id) for each in self._state.tasks), default=0) + 1
         task = FirmwareTask(str(number), "Firmware update", "Running", time.time())
         self._state.tasks = [*self._state.tasks, task][-TASKS_KEPT:]
-        loading = asyncio.create_task(self._load(task, uri, {target.rpartition("/")[2] for target in targets}))
-        self._loading.add(loading)
-        loading.add_done_callback(self._loading.discard)
+        self._loading = self._later(self._load(task, uri, {target.rpartition("/")[2] for target in targets}))
         return task
 
     async def _load(self, task: FirmwareTask, uri: str, components: set[str]) -> None:
@@ -95,8 +100,8 @@ class Updates:
 
     def drop_running(self) -> None:
         """Cancel what was being loaded: the BMC was reset."""
-        for loading in self._loading:
-            loading.cancel()
+        if self._loading is not None:
+            self._loading.cancel()
         for task in self._state.tasks:
             if task.state == "Running":
                 _end(task, "Exception", "the BMC was reset while it loaded the image")

@@ -32,6 +32,8 @@ async def handle(bmc: Bmc, request: web.BaseRequest) -> web.StreamResponse:
     except Exception:
         log.exception("%s: %s %s", bmc.chassis.slot, request.method, request.path)
         reply = Reply(500, RedfishError("InternalError").document)
+    if request.method not in ("GET", "HEAD"):
+        bmc.store.touch()
     await bmc.store.save()
     await bmc.faults.wait_alive()
     return _response(reply, request.method)

@@ -130,18 +130,24 @@ class Store:
             hint = "without the file the BMC starts as it came from the factory"
             raise CouldNotRun(str(path), f"no BMC state of this version ({error})", hint) from error
         self._gate = asyncio.Lock()
-        self._written = ""
+        self._stale = self.fresh
+
+    def touch(self) -> None:
+        """Say that the state may have changed."""
+        self._stale = True
 
     async def save(self) -> None:
-        """Write the state when it changed; returns when it is on disk, so that an answer sent after it holds."""
-        text = write(self.state)
-        if text == self._written:
+        """Write the state when it was touched; returns when it is on disk, so that an answer sent after it holds."""
+        if not self._stale and not self._gate.locked():
             return
         async with self._gate:
-            text = write(self.state)  # a writer before us may have taken our change along
-            if text != self._written:
-                await asyncio.to_thread(workspace.write_atomically, self.path, text, 0o600)
-                self._written = text
+            if self._stale:  # else a writer before us took our change along
+                self._stale = False
+                try:
+                    await asyncio.to_thread(workspace.write_atomically, self.path, write(self.state), 0o600)
+                except BaseException:
+                    self._stale = True
+                    raise
 
 
 def write(state: State) -> str:
