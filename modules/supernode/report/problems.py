@@ -48,7 +48,7 @@ def _problem(cause: str, rows: list[Finding]) -> Problem:
 
 
 def standing(findings: Iterable[Finding]) -> dict[str, str]:
-    """Return how each device stands: the verdict of a head that names it, "touched" if only consequences do, else "pass"."""
+    """Return how each device stands: a head's verdict, "touched" if only consequences name it, else "pass"."""
     rows = list(findings)
     names = {row.place.partition(":")[0] for row in rows}
     found = {name: "pass" for name in names}

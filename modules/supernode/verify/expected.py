@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -81,6 +82,10 @@ class Wanted:
 
     def cables(self) -> dict[str, Cable]:
         """Return every cable that should carry, by id, each once, in the order of its a ends."""
+        return self._cables
+
+    @functools.cached_property
+    def _cables(self) -> dict[str, Cable]:
         found: dict[str, Cable] = {}
         for name, host in self.hosts.items():
             for port, row in host.ports.items():

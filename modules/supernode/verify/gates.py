@@ -116,10 +116,9 @@ def _port(check: str, name: str, port: str, row: PortWanted, seen: DeviceFacts) 
     evidence = (*wrong, *(f"{count} {what}" for what, count in found.errors.items())) if wrong else ()
     verdict = Verdict.FAIL if wrong else Verdict.PASS
     text = f"{'up' if found.up and found.carrier is not False else found.state.lower()}, MTU {found.mtu}"
+    own = (row.cable,) if any(line != "no carrier" for line in wrong) else ()  # else the far end may just be off
     hint = f"its cable is {row.cable}, to {row.peer_device}:{row.peer_port}" if wrong else ""
-    return Finding(
-        check, place, verdict, want, text, cables=(row.cable,) if wrong else (), evidence=evidence, hint=hint
-    )
+    return Finding(check, place, verdict, want, text, cables=own, evidence=evidence, hint=hint)
 
 
 def _port_faults(row: PortWanted, found: Port) -> Iterator[str]:

@@ -1,0 +1,138 @@
+"""The one place that knows testinfra: a device's `run`, over SSH, with its host key pinned.
+
+testinfra's own paramiko backend takes any host key with a warning and waits for ever on a hung host; this one does
+neither.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import paramiko
+from testinfra.backend.paramiko import ParamikoBackend
+from testinfra.host import Host
+
+from supernode.records import DeviceOutput, Outputs
+from supernode.verify.gather import Connect, Run, UnreachableError
+
+CONNECT_S = 10
+COMMAND_S = 180
+SWITCH_USER = "admin"
+_CHUNK = 65536
+
+logging.getLogger("paramiko").addHandler(logging.NullHandler())
+
+
+@dataclass(frozen=True)
+class Login:
+    """How to log in: hosts as the environment's user, switches as their administrator, both with the same key file."""
+
+    user: str
+    key: Path
+    switch_user: str = SWITCH_USER
+
+
+class PinnedBackend(ParamikoBackend):  # type: ignore[misc]
+    """testinfra's paramiko backend with pinned host keys, no agent, and limits on every wait."""
+
+    def __init__(self, address: str, user: str, key: Path, host_keys: tuple[str, ...]) -> None:
+        super().__init__(f"{user}@{address}", timeout=CONNECT_S)
+        self._address, self._user, self._key, self._host_keys = address, user, key, host_keys
+
+    @functools.cached_property
+    def client(self) -> paramiko.SSHClient:
+        """Connect; a host whose key is not among the pinned ones is not talked to."""
+        client = paramiko.SSHClient()
+        client.set_missing_host_key_policy(paramiko.RejectPolicy())
+        keys = client.get_host_keys()
+        for line in self._host_keys:
+            entry = paramiko.hostkeys.HostKeyEntry.from_line(f"{self._address} {line}")
+            if entry is not None and entry.key is not None:
+                keys.add(self._address, entry.key.get_name(), entry.key)
+        limits = {"timeout": CONNECT_S, "banner_timeout": CONNECT_S, "auth_timeout": CONNECT_S}
+        client.connect(
+            self._address,
+            username=self._user,
+            key_filename=str(self._key),
+            allow_agent=False,
+            look_for_keys=False,
+            **limits,  # type: ignore[arg-type]
+        )
+        return client
+
+    def _exec_command(self, command: bytes) -> tuple[int, bytes, bytes]:
+        transport = self.client.get_transport()
+        if transport is None:
+            raise paramiko.SSHException("the connection is gone")
+        channel = transport.open_session(timeout=CONNECT_S)
+        channel.exec_command(command)
+        return _read(channel, time.monotonic() + COMMAND_S)
+
+
+def _read(channel: paramiko.Channel, until: float) -> tuple[int, bytes, bytes]:
+    """Read both outputs side by side, so that neither fills up while the other is waited for."""
+    channel.settimeout(1.0)
+    out, err = bytearray(), bytearray()
+    while not (channel.exit_status_ready() and not channel.recv_ready() and not channel.recv_stderr_ready()):
+        if time.monotonic() > until:
+            channel.close()
+            raise TimeoutError(f"no end of the command after {COMMAND_S} s")
+        while channel.recv_stderr_ready():
+            err += channel.recv_stderr(_CHUNK)
+        try:
+            data = channel.recv(_CHUNK)
+        except TimeoutError:
+            continue
+        out += data
+        if not data and not channel.exit_status_ready():
+            time.sleep(0.02)
+    while data := channel.recv(_CHUNK):
+        out += data
+    return channel.recv_exit_status(), bytes(out), bytes(err)
+
+
+def connector(outputs: Outputs, login: Login) -> Connect:
+    """Return `connect` for `gather`: a device by its designed name, as the engine's outputs say where and who it is."""
+
+    def connect(name: str) -> Run:
+        device = outputs.devices.get(name)
+        if device is None:
+            return _refuse("the engine knows no such device: it was not provisioned")
+        if not device.host_keys:
+            return _refuse(_state(device) or "no host key is known")
+        user = login.switch_user if device.kind == "switch" else login.user
+        host = Host(PinnedBackend(device.address, user, login.key, device.host_keys))
+        return lambda command: _run(host, command, device)
+
+    return connect
+
+
+def _refuse(why: str) -> Run:
+    def run(_command: str) -> str:
+        raise UnreachableError(why)
+
+    return run
+
+
+def _run(host: Host, command: str, device: DeviceOutput) -> str:
+    try:
+        return str(host.run(command).stdout)
+    except paramiko.BadHostKeyException as error:
+        raise UnreachableError("presents another host key than the pinned one") from error
+    except paramiko.AuthenticationException as error:
+        raise UnreachableError(f"refuses the login: {error}") from error
+    except (paramiko.SSHException, OSError, EOFError) as error:
+        words = str(error).splitlines()[0] if str(error) else type(error).__name__
+        after = _state(device)
+        raise UnreachableError(f"{words}{f' ({after})' if after else ''}") from error
+
+
+def _state(device: DeviceOutput) -> str:
+    """Say what the engine last knew of a device that is not ready."""
+    if device.state == "ready":
+        return ""
+    return f"{device.state} in phase {device.phase}: {device.reason}"

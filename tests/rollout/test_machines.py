@@ -1,0 +1,23 @@
+"""The machines are there, are who they should be, run what was installed, and keep time."""
+
+import pytest
+
+
+@pytest.mark.check("reach")
+def test_answers_with_its_pinned_key(holds):
+    holds()
+
+
+@pytest.mark.check("identity")
+def test_is_who_machines_yml_says(holds):
+    holds()
+
+
+@pytest.mark.check("image")
+def test_runs_the_installed_image(holds):
+    holds()
+
+
+@pytest.mark.check("time")
+def test_clock_is_near(holds):
+    holds()
