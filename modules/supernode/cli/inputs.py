@@ -49,6 +49,7 @@ def read(folder: EnvironmentFolder) -> Inputs:
 
 def design(folder: EnvironmentFolder) -> Design:
     """Compute the Design of the documents on disk."""
-    from supernode import design as designing
+    found = read(folder)
+    from supernode import design as designing  # after reading: whoever made a typing error need not wait for numpy
 
-    return designing.build(read(folder))
+    return designing.build(found)

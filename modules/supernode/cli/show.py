@@ -74,6 +74,8 @@ def _text(name: str, found: dict[str, Any]) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
+    from supernode.units import format_rate
+
     facts = Table(show_header=False, box=None, pad_edge=False)
     for key, value in found["device"].items():
         facts.add_row(Text(key, style="bold"), "" if value is None else str(value))
@@ -89,7 +91,7 @@ def _text(name: str, found: dict[str, Any]) -> RenderableType:
             link[f"{near}_port"],
             f"{link[f'{far}_device']} {link[f'{far}_port']}",
             str(link[f"{near}_address"] or ""),
-            f"{link['rate']:g} Mbit/s",
+            format_rate(link["rate"]),
             f"{link['length']:g} m",
             "shut" if link["shut"] else "",
         )

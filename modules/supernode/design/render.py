@@ -16,6 +16,7 @@ LLDP_INTERVAL_S = 5
 # Devices that /etc/hosts names. Above it the site's DNS does: a line for each, on each, grows with the square.
 HOSTS_FILE_LIMIT = 1024
 FIRST_TABLE = 100  # routing table of rail 0; rail N has 100 + N
+LEAST_PATHS = 64  # equal paths that BGP may use; a switch with more uplinks gets as many
 FIRST_METRIC = 1000  # above what the management port's default route gets
 
 
@@ -121,10 +122,12 @@ def _frr(design: Design, switch: Switch) -> str:
     announced = [f"{switch.loopback}/32"]
     if switch.rail is not None:
         announced.append(str(design.leaf_prefix(switch.su, switch.rail)))
+    links = design.links_of(switch.name)
     return text(
         "frr/frr.conf.j2",
         switch=switch,
-        ports=[_port(link, switch.name) for link in design.links_of(switch.name)],
+        ports=[_port(link, switch.name) for link in links],
+        paths=max(LEAST_PATHS, sum(link.kind == "uplink" for link in links)),
         announced=announced,
         rails=networks.rails.cidr,
         loopbacks=networks.loopbacks.cidr,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -16,15 +16,23 @@ from supernode.spec.machines import Machines
 from supernode.units import MbitPerS, format_rate
 
 
-def environment(env: Environment) -> list[Problem]:
-    """Return what is wrong with an environment whose every value is right by itself."""
+def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem]:
+    """Return what contradicts what in an environment.
+
+    Args:
+        env: the environment; at `broken` it holds stand-ins.
+        broken: paths whose values were wrong by themselves: nothing more is said about these.
+    """
     problems = [problem for check in (_networks, _names, _kinds) for problem in check(env)]
-    if not any(p.path and p.path[0] in {"pools", "fabric", "racks"} for p in problems):
-        # Arithmetic over kinds and racks makes sense only where these are known and named once.
-        problems += [problem for check in (_bios, _room) for problem in check(env)]
+    doubtful = {str(path[0]) for path in (*broken, *(p.path for p in problems)) if path}
+    if "kind" not in {str(path[-1]) for path in broken if path} and not doubtful & {"pools"}:
+        problems += _bios(env)
+    if not doubtful & {"pools", "fabric", "racks"}:
+        # Arithmetic over kinds, rates and racks makes sense only where all of them are known.
         rates = list(_rates(env))
+        problems += _room(env)
         problems += rates or [problem for check in (_ports, _switch_room) for problem in check(env)]
-    return problems
+    return [p for p in problems if not any(p.path[: len(path)] == path for path in broken)]
 
 
 def _networks(env: Environment) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from supernode.errors import Problem, Refusal
-from supernode.spec import consistency, wording
+from supernode.spec import consistency, mending, wording
 from supernode.spec.allocation import Allocation
 from supernode.spec.environment import Environment
 from supernode.spec.machines import Machines
@@ -41,10 +41,11 @@ def read(texts: Mapping[str, str]) -> Inputs:
     """
     problems: list[Problem] = []
     environment = _document(Environment, texts["environment"], "environment", problems)
+    broken = {problem.path for problem in problems}
     allocation = _document(Allocation, texts["allocation"], "allocation", problems) if "allocation" in texts else None
     machines = _document(Machines, texts["machines"], "machines", problems) if "machines" in texts else Machines()
     if environment is not None:
-        problems += consistency.environment(environment)
+        problems += consistency.environment(environment, broken)
     if machines is not None:
         problems += consistency.machines(machines)
     if environment is not None and allocation is not None:
@@ -70,21 +71,6 @@ def _document(model: type[Model], text: str, name: str, problems: list[Problem])
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems += wording.problems(error.errors(include_url=False), model, name)
-        return _what_can_be_read(model, data, error)
-
-
-def _what_can_be_read(model: type[Model], data: dict[str, object], error: ValidationError) -> Model | None:
-    """Read the document again without its unknown keys, so that contradictions show beside typing errors."""
-    rows = error.errors(include_url=False)
-    if any(row["type"] != "extra_forbidden" for row in rows):
-        return None
-    for row in rows:
-        holder: object = data
-        for part in row["loc"][:-1]:
-            holder = holder[part]  # type: ignore[index]
-        holder.pop(row["loc"][-1], None)  # type: ignore[attr-defined]
-    try:
-        return model.model_validate(data)
-    except ValidationError:
-        return None
+        rows = wording.telling(error.errors(include_url=False))
+        problems += wording.problems(rows, model, name)
+        return mending.mended(model, data, [row["loc"] for row in rows])

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from supernode.errors import Path, Problem
+from supernode.spec.mending import without_tags
 from supernode.spec.yamltext import spell
 
 _LIMITS = {
@@ -40,19 +41,20 @@ _KINDS = {
 }
 
 
-def problems(rows: Sequence[Mapping[str, Any]], model: type[BaseModel], document: str) -> list[Problem]:
-    """Turn `ValidationError.errors()` into Problems.
-
-    A list whose entries are wrong is also reported as too short, for pydantic counts the right ones: that is no news.
-    """
+def telling(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Leave out that a list with a wrong entry is too short: pydantic counts the right ones, which is no news."""
     wrong_inside = {row["loc"][: i + 1] for row in rows for i in range(len(row["loc"]) - 1)}
-    telling = [row for row in rows if row["type"] != "too_short" or row["loc"] not in wrong_inside]
-    return [problem(row, model, document) for row in telling]
+    return [row for row in rows if row["type"] != "too_short" or row["loc"] not in wrong_inside]
+
+
+def problems(rows: Sequence[Mapping[str, Any]], model: type[BaseModel], document: str) -> list[Problem]:
+    """Turn rows of `ValidationError.errors()` into Problems, one for each place."""
+    return list({found.path: found for found in (problem(row, model, document) for row in rows)}.values())
 
 
 def problem(row: Mapping[str, Any], model: type[BaseModel], document: str) -> Problem:
     """Turn one row of `ValidationError.errors()` into a Problem."""
-    path: Path = tuple(part for part in row["loc"] if part not in {"str", "int", "bool"})
+    path = without_tags(row["loc"])
     kind = row["type"]
     if kind == "extra_forbidden":
         known = _keys(_holder(model, path[:-1]))
