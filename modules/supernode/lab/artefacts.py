@@ -105,8 +105,8 @@ def read(folder: Path) -> Artefacts:
     """Read a folder of artefacts.
 
     Raises:
-        CouldNotRun: a file is missing or no table of the agreed columns, a cable ends nowhere or in a used port, or an address lies
-            outside the lab's block.
+        CouldNotRun: a file is missing or no table of the agreed columns, a cable ends nowhere or in a used port, or an
+            address lies outside the lab's block.
     """
     texts = {name: _text(folder / name) for name in FILES}
     digest = hashlib.sha256()
@@ -122,7 +122,9 @@ def read(folder: Path) -> Artefacts:
             authorized_keys=texts["authorized_keys"],
         )
     except (KeyError, ValueError) as error:
-        raise CouldNotRun(str(folder), f"is not a folder of artefacts: {error!r}", "export them again with this version") from error
+        raise CouldNotRun(
+            str(folder), f"is not a folder of artefacts: {error!r}", "export them again with this version"
+        ) from error
     _check(folder, artefacts)
     return artefacts
 
@@ -131,7 +133,9 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise CouldNotRun(str(path), f"cannot be read ({error.strerror})", "`supernode lab start` exports the artefacts first") from error
+        raise CouldNotRun(
+            str(path), f"cannot be read ({error.strerror})", "`supernode lab start` exports the artefacts first"
+        ) from error
 
 
 def _rows(text: str) -> Iterable[Mapping[str, str]]:
@@ -157,7 +161,8 @@ def _site(document: Mapping[str, Any]) -> Site:
     networks = {name: IPv4Network(entry["cidr"]) for name, entry in document["networks"].items()}
     serve = IPv4Address(document["serve"]["address"])
     gateways = {
-        name: IPv4Interface(f"{document['networks'][name]['gateway']}/{networks[name].prefixlen}") for name in ("management", "bmc")
+        name: IPv4Interface(f"{document['networks'][name]['gateway']}/{networks[name].prefixlen}")
+        for name in ("management", "bmc")
     }
     return Site(
         name=document["name"],
@@ -184,11 +189,13 @@ def _check(folder: Path, artefacts: Artefacts) -> None:
     faults = [*_cable_faults(artefacts), *_address_faults(artefacts)]
     if faults:
         more = f" (and {len(faults) - 3} more)" if len(faults) > 3 else ""
-        raise CouldNotRun(str(folder), "; ".join(faults[:3]) + more, "the design and its export disagree with each other")
+        raise CouldNotRun(
+            str(folder), "; ".join(faults[:3]) + more, "the design and its export disagree with each other"
+        )
 
 
 def _cable_faults(artefacts: Artefacts) -> list[str]:
-    devices = {row.device for row in (*artefacts.servers, *artefacts.switches)}
+    devices = {row.device for row in artefacts.servers} | {row.device for row in artefacts.switches}
     faults, used = [], set()
     for cable in artefacts.cables:
         for device, port in ((cable.a_device, cable.a_port), (cable.b_device, cable.b_port)):
@@ -210,4 +217,6 @@ def _address_faults(artefacts: Artefacts) -> list[str]:
     named += [(switch.device, switch.management.ip) for switch in artefacts.switches]
     faults = [f"{name} lies outside {site.block}" for name, address in named if address not in site.block]
     addresses = [address for _, address in named]
-    return faults + [f"{address} is given twice" for address in sorted({a for a in addresses if addresses.count(a) > 1})]
+    return faults + [
+        f"{address} is given twice" for address in sorted({a for a in addresses if addresses.count(a) > 1})
+    ]

@@ -1,7 +1,7 @@
 """What a server's own /sys shows of its hardware: the labels (SMBIOS) and the NICs by PCI address.
 
-A folder on disk, bound read-only into the machine at /run/board; the first process of the machine, which stands for its firmware,
-lays it over /sys and becomes the system's init. The list of netdevs under a PCI address follows renames, as on metal.
+A folder on disk, bound read-only into the machine at /run/board; the first process of the machine, which stands for its
+firmware, lays it over /sys and becomes the system's init. The list of netdevs under a PCI address follows renames, as on metal.
 """
 
 from __future__ import annotations
@@ -26,12 +26,24 @@ mount -t overlay -o ro,lowerdir={INSIDE}/virtual:/sys/devices/virtual board /sys
 mount --bind {INSIDE}/pci /sys/bus/pci/devices
 exec /lib/systemd/systemd --show-status=true
 """
-# An Ethernet controller of NVIDIA's (pci.ids: 15b3:1021 is ConnectX-7) in a Gen5 x16 slot, as in the machines that the lab's kinds stand for.
+# pci.ids: 15b3:1021 is NVIDIA's ConnectX-7, in a Gen5 x16 slot as on the machines that lab kinds stand for; 8086:1533 is
+# Intel's I210.
 _NIC = {
-    "class": "0x020000", "vendor": "0x15b3", "device": "0x1021", "current_link_speed": "32.0 GT/s PCIe", "current_link_width": "16",
-    "max_link_speed": "32.0 GT/s PCIe", "max_link_width": "16",
-}  # fmt: skip
-_MANAGEMENT = {"class": "0x020000", "vendor": "0x8086", "device": "0x1533", "current_link_speed": "2.5 GT/s PCIe", "current_link_width": "1"}
+    "class": "0x020000",
+    "vendor": "0x15b3",
+    "device": "0x1021",
+    "current_link_speed": "32.0 GT/s PCIe",
+    "current_link_width": "16",
+    "max_link_speed": "32.0 GT/s PCIe",
+    "max_link_width": "16",
+}
+_MANAGEMENT = {
+    "class": "0x020000",
+    "vendor": "0x8086",
+    "device": "0x1533",
+    "current_link_speed": "2.5 GT/s PCIe",
+    "current_link_width": "1",
+}
 _UPPER_SOCKET_BUS = 0x80
 
 
@@ -105,11 +117,18 @@ def _device(port: Port) -> dict[str, str]:
 def _labels(server: Server, identity: Identity) -> dict[str, str]:
     kind = catalog.server(server.kind)
     return {
-        "sys_vendor": kind.vendor, "board_vendor": kind.vendor, "chassis_vendor": kind.vendor, "product_name": kind.model,
-        "board_name": kind.model, "product_serial": identity.system_serial, "board_serial": identity.board_serial,
-        "chassis_serial": identity.chassis_serial, "product_uuid": identity.uuid, "chassis_type": "23",
+        "sys_vendor": kind.vendor,
+        "board_vendor": kind.vendor,
+        "chassis_vendor": kind.vendor,
+        "product_name": kind.model,
+        "board_name": kind.model,
+        "product_serial": identity.system_serial,
+        "board_serial": identity.board_serial,
+        "chassis_serial": identity.chassis_serial,
+        "product_uuid": identity.uuid,
+        "chassis_type": "23",
         "bios_version": str(kind.firmware.get("BIOS", "")),
-    }  # fmt: skip
+    }
 
 
 def _values(folder: Path, values: Mapping[str, str]) -> None:

@@ -63,7 +63,9 @@ def remove(group: Path) -> None:
     while populated(group) and time.monotonic() < deadline:
         time.sleep(0.02)
     if populated(group):
-        raise CouldNotRun(str(group), "holds processes that cannot be killed", "look for state D: ps -eo pid,stat,wchan,args")
+        raise CouldNotRun(
+            str(group), "holds processes that cannot be killed", "ps -eo pid,stat,wchan,args shows what they wait for"
+        )
     remove_folders(group)
 
 

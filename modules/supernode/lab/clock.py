@@ -19,12 +19,16 @@ def configuration(addresses: tuple[IPv4Address, ...], block: IPv4Network) -> str
     return f"local stratum 1\nallow {block}\n{bind}cmdport 0\npidfile /run/chronyd.pid\nbindcmdaddress /\n"
 
 
-async def serve(nos: Path, root: Path, addresses: tuple[IPv4Address, ...], block: IPv4Network, line: Callable[[str], None]) -> None:
+async def serve(
+    nos: Path, root: Path, addresses: tuple[IPv4Address, ...], block: IPv4Network, line: Callable[[str], None]
+) -> None:
     """Run chronyd for good, out of the switches' operating system, so that the machine needs none.
 
     Args:
         nos: the folder of that system's files; nothing is written there.
         root: an empty folder, where they are mounted read-only.
+        addresses: to answer on.
+        block: whom to answer.
         line: takes what it logs.
     """
     if not addresses:

@@ -1,4 +1,4 @@
-"""One systemd in a cgroup and a network namespace of its own, run by systemd-nspawn: what every machine and switch of the lab is made of."""
+"""One systemd in a cgroup and a network namespace of its own, run by systemd-nspawn: what machines and switches are made of."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _ENVIRONMENT = {
     "SYSTEMD_LOG_LEVEL": "warning",
 }
 _INTO_GROUP = 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"'
-_SIGNALS = {"reboot": signal.SIGRTMIN + 5, "poweroff": signal.SIGRTMIN + 4}  # systemd(1): start reboot.target, poweroff.target
+# systemd(1): these start reboot.target and poweroff.target.
+_SIGNALS = {"reboot": signal.SIGRTMIN + 5, "poweroff": signal.SIGRTMIN + 4}
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Container:
         return cgroups.populated(self.group)
 
     async def run(self, started: Callable[[], None]) -> int:
-        """Run the system until it ends and return nspawn's exit status; no process is left behind, also when cancelled."""
+        """Run the system until it ends and return nspawn's exit status; when cancelled, too, no process is left."""
         self.group.mkdir(parents=True, exist_ok=True)
         try:
             with _Readiness(self.readiness, started):
@@ -100,11 +101,23 @@ class Container:
 
     def _arguments(self) -> list[str]:
         return [
-            "systemd-nspawn", "--quiet", f"--directory={self.root}", f"--machine={self.name}", f"--hostname={self.name}",
-            f"--network-namespace-path={netspace.FOLDER / self.space}", "--capability=CAP_NET_ADMIN",
-            "--register=no", "--keep-unit", "--console=pipe", "--resolv-conf=off", "--timezone=off", "--link-journal=no",
-            *([f"--uuid={self.uuid}"] if self.uuid else []), *self.binds, *self.command,
-        ]  # fmt: skip
+            "systemd-nspawn",
+            "--quiet",
+            f"--directory={self.root}",
+            f"--machine={self.name}",
+            f"--hostname={self.name}",
+            f"--network-namespace-path={netspace.FOLDER / self.space}",
+            "--capability=CAP_NET_ADMIN",
+            "--register=no",
+            "--keep-unit",
+            "--console=read-only",
+            "--resolv-conf=off",
+            "--timezone=off",
+            "--link-journal=no",
+            *([f"--uuid={self.uuid}"] if self.uuid else []),
+            *self.binds,
+            *self.command,
+        ]
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         if process.stdout is None:

@@ -1,8 +1,6 @@
 """The daemon's socket: one JSON document a line, each way.
 
-    -> {"do": "status"}
-    <- {"ok": true, "answer": {...}}
-    <- {"ok": false, "where": "...", "what": "...", "hint": "..."}
+Asked `{"do": "status"}`, it answers `{"ok": true, "answer": {...}}` or `{"ok": false, "where", "what", "hint"}`.
 """
 
 from __future__ import annotations
@@ -68,7 +66,9 @@ def ask(path: Path, request: Mapping[str, Any], timeout_s: float = 60.0) -> Any:
         except (FileNotFoundError, ConnectionRefusedError) as error:
             raise CouldNotRun(path.parent.name, "no lab runs", f"supernode lab start {path.parent.name}") from error
         except OSError as error:
-            raise CouldNotRun(path.parent.name, f"the lab does not answer ({error})", f"see {path.parent / 'daemon.log'}") from error
+            raise CouldNotRun(
+                path.parent.name, f"the lab does not answer ({error})", f"see {path.parent / 'daemon.log'}"
+            ) from error
     if not line:
         raise CouldNotRun(path.parent.name, "the lab ended while it was asked", f"see {path.parent / 'daemon.log'}")
     reply = json.loads(line)

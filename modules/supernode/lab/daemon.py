@@ -1,6 +1,6 @@
 """The lab's one long-lived program: holds the datacentre and answers on the control socket.
 
-    python -m supernode.lab.daemon NAME          by labinit
+Started by labinit as `python -m supernode.lab.daemon NAME`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import Any
 from supernode.errors import CouldNotRun, SupernodeError
 from supernode.lab import artefacts, control
 from supernode.lab.datacentre import Datacentre
+from supernode.lab.disks import File
+from supernode.lab.faults import Fault
 from supernode.lab.places import Places
 
 log = logging.getLogger(__name__)
@@ -23,7 +25,7 @@ Request = Mapping[str, Any]
 
 
 async def run(places: Places) -> None:
-    """Build the lab and serve it until it is killed; a start that failed is told on the socket, and the lab stays for a look."""
+    """Build the lab and serve it until it is killed; a start that failed is told on the socket."""
     settings = json.loads(places.settings.read_text(encoding="utf-8"))
     datacentre = Datacentre(places, artefacts.read(places.artefacts), Path(settings["nos"]))
     server = await control.serve(places.control, lambda request: _answer(datacentre, request))
@@ -39,8 +41,12 @@ async def run(places: Places) -> None:
 async def _answer(datacentre: Datacentre, request: Request) -> Any:
     handlers: dict[str, Callable[[Request], Awaitable[Any]]] = {
         "status": lambda _: _now(datacentre.status()),
+        "fault": lambda r: datacentre.fault(Fault.from_json(r["fault"])),
+        "clear": lambda r: datacentre.clear(Fault.from_json(r["fault"])),
         "power": lambda r: datacentre.power(r["target"], r["action"]),
-        "install": lambda r: datacentre.install(r["target"], Path(r["image"]), r["seed"]),
+        "install": lambda r: datacentre.install(
+            r["target"], Path(r["image"]), {name: File(*file) for name, file in r["files"].items()}
+        ),
     }
     handler = handlers.get(request["do"])
     if handler is None:
@@ -55,7 +61,9 @@ async def _now(value: Any) -> Any:
 def main() -> None:
     """Start in the foreground, with the log in the lab's folder."""
     places = Places.of(sys.argv[1])
-    logging.basicConfig(filename=places.log, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(
+        filename=places.log, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
     if sys.version_info < (3, 12):  # the default there takes a thread for each child
         asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
     try:

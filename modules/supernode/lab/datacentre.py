@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,23 @@ from supernode.lab.artefacts import Artefacts, Server
 from supernode.lab.bmc.fleet import Fleet
 from supernode.lab.chassis import Identity, Port
 from supernode.lab.console import Console
-from supernode.lab.disks import Images
+from supernode.lab.deploy import ImageStore
+from supernode.lab.disks import File, Images
 from supernode.lab.factory import Factory
+from supernode.lab.faults import KINDS, Fault, Standing
 from supernode.lab.machine import Machine
 from supernode.lab.places import Places
+from supernode.lab.plant import CablePlant
 from supernode.lab.servers import SETTINGS, Ports, ServerWorks
 from supernode.lab.switches import RunningSwitch
 
 log = logging.getLogger(__name__)
-ROUTER = {"ipv4/ip_forward": "1", "ipv4/conf/all/rp_filter": "0", "ipv4/conf/default/rp_filter": "0", "ipv4/conf/all/arp_ignore": "0"}
+ROUTER = {
+    "ipv4/ip_forward": "1",
+    "ipv4/conf/all/rp_filter": "0",
+    "ipv4/conf/default/rp_filter": "0",
+    "ipv4/conf/all/arp_ignore": "0",
+}
 SWITCHES_UP_S = 120.0
 
 
@@ -40,7 +48,10 @@ class Datacentre:
         self.phase = "networks"
         self.factory = Factory(places.factory)
         self.images = Images(Path("/run/supernode-images"))
+        self.store = ImageStore(places.images)
         self.fleet = Fleet(places.factory, (artefacts.site.bmc_username, self.factory.password()))
+        self.plant = CablePlant(places.name, artefacts)
+        self.standing = Standing(places.faults)
         self.works = {server.slot: self._works(server) for server in artefacts.servers}
         self.machines = {slot: self._machine(works) for slot, works in self.works.items()}
         self.switches = {row.device: self._switch(row.device) for row in artefacts.switches}
@@ -56,6 +67,9 @@ class Datacentre:
         self.phase = "bmcs"
         for server in self.artefacts.servers:
             await self.fleet.add(self.machines[server.slot], catalog.server(server.kind), str(server.bmc.ip))
+        self.phase = "faults"
+        for fault in self.standing.read():
+            await self._inject(fault)
         self.phase = "switches"
         site = self.artefacts.site
         self._keep(clock.serve(self.nos, Path("/run/clock"), site.time_servers, site.block, log.info))
@@ -64,7 +78,9 @@ class Datacentre:
             self._keep(switch.run())
         late = await switches.wait_for_login(self._switch_addresses(), SWITCHES_UP_S)
         if late:
-            raise CouldNotRun(", ".join(late), f"no login after {SWITCHES_UP_S:g} s", f"see {self.places.folder}/slots/*/console.log")
+            raise CouldNotRun(
+                ", ".join(late), f"no login after {SWITCHES_UP_S:g} s", f"see {self.places.folder}/slots/*/console.log"
+            )
         self.phase = "ready"
 
     def status(self) -> dict[str, Any]:
@@ -75,10 +91,16 @@ class Datacentre:
             "digest": self.artefacts.digest,
             "servers": [self._server_status(row) for row in self.artefacts.servers],
             "switches": [
-                {"slot": row.slot, "device": row.device, "state": self.switches[row.device].state, "management": str(row.management.ip)}
+                {
+                    "slot": row.slot,
+                    "device": row.device,
+                    "state": self.switches[row.device].state,
+                    "management": str(row.management.ip),
+                }
                 for row in self.artefacts.switches
             ],
             "cables": len(self.artefacts.cables),
+            "faults": self.faults(),
         }
 
     def slot(self, target: str) -> str:
@@ -90,7 +112,9 @@ class Datacentre:
         server = self.artefacts.server(target)
         if server is None:
             known = ", ".join(row.device for row in self.artefacts.servers[:6])
-            raise CouldNotRun(target, "is no server of this lab", f"servers: {known}{' …' if len(self.artefacts.servers) > 6 else ''}")
+            raise CouldNotRun(
+                target, "is no server of this lab", f"servers: {known}{' …' if len(self.artefacts.servers) > 6 else ''}"
+            )
         return server.slot
 
     async def power(self, target: str, action: str) -> Mapping[str, Any]:
@@ -108,19 +132,76 @@ class Datacentre:
         await actions[action]
         return {"slot": machine.slot, "power": machine.power_state()}
 
-    async def install(self, target: str, image: Path, seed: Mapping[str, str]) -> Mapping[str, Any]:
-        """Write an image and a seed onto a machine's disk, as a technician with a disk cloner does; the machine must be off."""
+    async def install(self, target: str, image: Path, files: Mapping[str, File]) -> Mapping[str, Any]:
+        """Write an image, and files upon it, onto a machine's disk, as a technician with a disk cloner does; the machine must be off."""
         slot = self.slot(target)
         if self.works[slot].container is not None:
             raise CouldNotRun(target, "is running", "power it off first")
-        await asyncio.to_thread(self.works[slot].install, image, seed)
+        await asyncio.to_thread(self.works[slot].install, image, files)
         return {"slot": slot, "installed": True}
+
+    async def fault(self, fault: Fault) -> Sequence[Mapping[str, Any]]:
+        """Inject a fault and return those that stand; one that stands in this place already is replaced."""
+        kind = KINDS[fault.name]
+        if not (fault.name == "swap-cable" and any(fault.same_place(other) for other in self.standing.read())):
+            await self._inject(fault)
+        if kind.lasting:
+            self.standing.add(fault)
+        return self.faults()
+
+    async def clear(self, fault: Fault) -> Sequence[Mapping[str, Any]]:
+        """Take a fault away and return those that stand.
+
+        Raises:
+            CouldNotRun: it does not stand, or happens once and for all.
+        """
+        if fault.name == "host-hung":
+            self.works[self.slot(fault.targets[0])].hang(False)
+            return self.faults()
+        if not self.standing.remove(fault):
+            raise CouldNotRun(
+                " ".join(fault.targets),
+                f"has no fault {fault.name}",
+                "`supernode lab fault ENV` lists those that stand",
+            )
+        await self._mend(fault)
+        return self.faults()
+
+    def faults(self) -> Sequence[Mapping[str, Any]]:
+        """Return the faults that stand."""
+        return [fault.to_json() for fault in self.standing.read()]
+
+    async def _inject(self, fault: Fault) -> None:
+        target, arguments = fault.targets[0], fault.arguments
+        if fault.name == "swap-cable":
+            await asyncio.to_thread(self.plant.exchange, *fault.targets)
+        elif fault.name == "missing-cable":
+            await asyncio.to_thread(self.plant.pull, target)
+        elif fault.name == "slow-link":
+            await asyncio.to_thread(self.plant.slow, target, arguments["factor"])
+        elif fault.name == "host-hung":
+            self.works[self.slot(target)].hang(True)
+        elif fault.name == "kernel-message":
+            self.works[self.slot(target)].kernel_log.write(arguments["text"], arguments["level"])
+        else:
+            self.fleet.set_fault(self.slot(target), fault.name, **arguments)
+
+    async def _mend(self, fault: Fault) -> None:
+        target = fault.targets[0]
+        if fault.name == "swap-cable":
+            await asyncio.to_thread(self.plant.exchange, *fault.targets)
+        elif fault.name == "missing-cable":
+            await asyncio.to_thread(self.plant.plug, target)
+        elif fault.name == "slow-link":
+            await asyncio.to_thread(self.plant.slow, target, 1.0)
+        else:
+            self.fleet.clear_fault(self.slot(target), fault.name)
 
     def _works(self, server: Server) -> ServerWorks:
         places = self.places.slot(server.slot)
         identity = Identity.manufactured(self.places.name, server.slot)
         ports = Ports(server.device, wiring.server_ports(self.places.name, server))
-        return ServerWorks(server, identity, places, self.images, ports, Console(places.console))
+        return ServerWorks(server, identity, places, self.images, self.store, ports, Console(places.console))
 
     def _machine(self, works: ServerWorks) -> Machine:
         labels = tuple(Port(port.designed, port.mac, port.rate) for port in works.ports.ports)

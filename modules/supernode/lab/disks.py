@@ -96,7 +96,14 @@ class Images:
         if not target.is_mount():
             target.mkdir(parents=True, exist_ok=True)
             part = read_table(image)
-            mount("-t", "ext4", "-o", f"ro,noload,loop,offset={part.offset},sizelimit={part.size}", str(image), str(target))
+            mount(
+                "-t",
+                "ext4",
+                "-o",
+                f"ro,noload,loop,offset={part.offset},sizelimit={part.size}",
+                str(image),
+                str(target),
+            )
         return target
 
 

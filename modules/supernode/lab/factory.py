@@ -19,7 +19,16 @@ from supernode import workspace
 from supernode.lab.artefacts import Artefacts
 from supernode.lab.chassis import Identity
 
-MACHINE_COLUMNS = ("slot", "kind", "system_serial", "board_serial", "chassis_serial", "uuid", "bmc_mac", "management_mac")
+MACHINE_COLUMNS = (
+    "slot",
+    "kind",
+    "system_serial",
+    "board_serial",
+    "chassis_serial",
+    "uuid",
+    "bmc_mac",
+    "management_mac",
+)
 SWITCH_COLUMNS = ("slot", "kind", "system_serial", "management_mac", "ssh_host_key")
 
 
@@ -71,7 +80,16 @@ def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_
 
 def _machine(lab: str, slot: str, kind: str) -> tuple[str, ...]:
     made = Identity.manufactured(lab, slot)
-    return (slot, kind, made.system_serial, made.board_serial, made.chassis_serial, made.uuid, made.bmc_mac, made.management_mac)
+    return (
+        slot,
+        kind,
+        made.system_serial,
+        made.board_serial,
+        made.chassis_serial,
+        made.uuid,
+        made.bmc_mac,
+        made.management_mac,
+    )
 
 
 def _switch(lab: str, slot: str, kind: str, factory: Factory) -> tuple[str, ...]:
@@ -96,4 +114,8 @@ def _once(path: Path, make: Callable[[], str]) -> str:
 
 def _ed25519() -> str:
     form = serialization.PrivateFormat.OpenSSH
-    return Ed25519PrivateKey.generate().private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption()).decode()
+    return (
+        Ed25519PrivateKey.generate()
+        .private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+        .decode()
+    )

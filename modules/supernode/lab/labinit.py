@@ -1,6 +1,6 @@
 """Pid 1 of a lab: makes the namespaces' own /run, /sys and cgroup tree, starts the daemon, and reaps. When it ends, all ends.
 
-    python -m supernode.lab.labinit NAME         by the starter, inside the unshare (see starter.py)
+Started by the starter, inside the unshare, as `python -m supernode.lab.labinit NAME`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,13 @@ _PREPARE: Sequence[Sequence[str]] = (
     ("mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", "/run"),
     ("umount", "-l", "/sys/fs/cgroup"),
     ("mount", "-t", "sysfs", "sysfs", "/sys"),
-    ("mount", "-t", "cgroup2", "cgroup2", "/sys/fs/cgroup"),  # pure v2: nspawn finds no place to live under a hybrid tree
+    (
+        "mount",
+        "-t",
+        "cgroup2",
+        "cgroup2",
+        "/sys/fs/cgroup",
+    ),  # pure v2: nspawn finds no place to live under a hybrid tree
 )
 UPLINK_WAIT_S = 30.0
 

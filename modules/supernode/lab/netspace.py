@@ -71,7 +71,9 @@ def batch(lines: Iterable[str], space: str | None = None, program: str = "ip") -
     if not commands:
         return
     where = ["-n", space] if space else []
-    done = subprocess.run([program, *where, "-batch", "-"], input="\n".join(commands) + "\n", text=True, capture_output=True, check=False)
+    done = subprocess.run(
+        [program, *where, "-batch", "-"], input="\n".join(commands) + "\n", text=True, capture_output=True, check=False
+    )
     if done.returncode != 0:
         raise CouldNotRun(f"{program} {space or ''}".strip(), _blame(commands, done.stderr))
 
@@ -115,7 +117,9 @@ class LinkWatch:
 
 
 def _link_socket() -> socket.socket:
-    watch = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, NETLINK_ROUTE)
+    watch = socket.socket(
+        socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, NETLINK_ROUTE
+    )
     watch.bind((0, RTMGRP_LINK))
     return watch
 

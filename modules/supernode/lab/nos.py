@@ -32,10 +32,15 @@ Before=network.target frr.service lldpd.service
 [Service]
 Type=oneshot
 RemainAfterExit=yes
-ExecStart=/bin/sh -c 'for port in /sys/class/net/*; do case "${port##*/}" in lo|eth0) ;; *) ip link set "${port##*/}" up;; esac; done'
+ExecStart=/usr/local/sbin/fabric-ports
 
 [Install]
 WantedBy=multi-user.target
+"""
+_PORTS = """#!/bin/sh
+for port in /sys/class/net/*; do
+  case "${port##*/}" in lo|eth0) ;; *) ip link set "${port##*/}" up ;; esac
+done
 """
 _SSHD = """PasswordAuthentication no
 PermitRootLogin no
@@ -45,10 +50,13 @@ UseDNS no
 """
 _FILES: Mapping[str, File] = {
     "etc/systemd/system/fabric-ports.service": File(_PORTS_UNIT),
+    "usr/local/sbin/fabric-ports": File(_PORTS, 0o755),
     "etc/ssh/sshd_config.d/factory.conf": File(_SSHD),
     "etc/sudoers.d/admin": File("admin ALL=(ALL) NOPASSWD: ALL\n", 0o440),
     # Routes are FRR's; networkd looks after the management port alone.
-    "etc/systemd/networkd.conf.d/factory.conf": File("[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n"),
+    "etc/systemd/networkd.conf.d/factory.conf": File(
+        "[Network]\nManageForeignRoutes=no\nManageForeignRoutingPolicyRules=no\n"
+    ),
     "etc/machine-id": File(""),
 }
 _COMMANDS = (
@@ -93,7 +101,17 @@ def _build(folder: Path, root: Path) -> None:
     with tempfile.TemporaryDirectory(dir=folder, prefix="build.") as scratch:
         target = Path(scratch) / "root"
         exclude = [f"--dpkgopt=path-exclude={pattern}" for pattern in _LEFT_OUT]
-        _run(["mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(PACKAGES)}", *exclude, SUITE, str(target)])
+        _run(
+            [
+                "mmdebstrap",
+                "--mode=root",
+                "--variant=minbase",
+                f"--include={','.join(PACKAGES)}",
+                *exclude,
+                SUITE,
+                str(target),
+            ]
+        )
         for name, file in _FILES.items():
             file.write(target / name)
         for key in (target / "etc/ssh").glob("ssh_host_*"):
@@ -109,7 +127,9 @@ def _run(command: list[str]) -> None:
     except FileNotFoundError as error:
         raise CouldNotRun(command[0], "is not installed", "`supernode lab doctor` lists what the lab needs") from error
     if done.returncode != 0:
-        raise CouldNotRun(command[0], f"ended with {done.returncode}: {' | '.join(done.stderr.strip().splitlines()[-5:])}")
+        raise CouldNotRun(
+            command[0], f"ended with {done.returncode}: {' | '.join(done.stderr.strip().splitlines()[-5:])}"
+        )
 
 
 @contextmanager

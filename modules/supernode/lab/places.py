@@ -1,14 +1,14 @@
 """Where a lab keeps its things, and what its parts are called on the machine.
 
-    /var/lib/supernode-lab/
-      lock, machine.json          shared by all labs of the machine (see shared.py)
-      <env>/                      0700
-        artefacts/                what the lab is built from (contracts, section 3)
-        factory/                  what was made once and outlives the lab: keys, the BMC password
-        faults.json               the faults that stand, applied again by each start
-        images/                   golden images that a deploy step fetched
-        slots/<slot>/             console.log, disk/, board/, root/
-        control.sock lab.json daemon.log
+/var/lib/supernode-lab/
+  lock, machine.json          shared by all labs of the machine (see shared.py)
+  <env>/                      0700
+    artefacts/                what the lab is built from (contracts, section 3)
+    factory/                  what was made once and outlives the lab: keys, the BMC password
+    faults.json               the faults that stand, applied again by each start
+    images/                   golden images that a deploy step fetched
+    slots/<slot>/             console.log, disk/, board/, root/
+    control.sock lab.json daemon.log
 """
 
 from __future__ import annotations

@@ -10,13 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from supernode.errors import CouldNotRun
+from supernode import catalog
 from supernode.lab import containers, netspace
 from supernode.lab.artefacts import Server
 from supernode.lab.boards import BoardFolder
 from supernode.lab.chassis import Identity, MediaInfo
 from supernode.lab.console import Console
 from supernode.lab.containers import Container
-from supernode.lab.disks import SEED_FOLDER, Disk, File, Images, unmount
+from supernode.lab.deploy import Hardware, ImageStore, deploy
+from supernode.lab.disks import Disk, File, Images, unmount
 from supernode.lab.kernellog import KernelLog
 from supernode.lab.machine import Ending
 from supernode.lab.places import SlotPlaces
@@ -60,12 +62,18 @@ class Ports:
         netspace.batch([f"netns add {new}"])
         netspace.set_sysctls(new, SETTINGS)
         netspace.batch(
-            (line for port in self.ports for line in (f"link set {names[port.index]} down", f"link set {names[port.index]} netns {new}")),
+            (
+                line
+                for port in self.ports
+                for line in (f"link set {names[port.index]} down", f"link set {names[port.index]} netns {new}")
+            ),
             old,
         )
         # By way of names that nobody else has: a system may have given one port another's.
         netspace.batch((f"link set {names[port.index]} name moving{port.index}" for port in self.ports), new)
-        netspace.batch((f"link set moving{port.index} name {port.name} address {port.mac} mtu 1500" for port in self.ports), new)
+        netspace.batch(
+            (f"link set moving{port.index} name {port.name} address {port.mac} mtu 1500" for port in self.ports), new
+        )
         netspace.batch([f"netns delete {old}"])
         self.space = new
 
@@ -75,16 +83,16 @@ class ServerWorks:
     """What the lab does for one machine (machine.Works).
 
     Attributes:
-        deployer: does a media's deploy step, and calls `install`.
+        store: where a deploy step's images come from.
     """
 
     server: Server
     identity: Identity
     places: SlotPlaces
     images: Images
+    store: ImageStore
     ports: Ports
     console: Console
-    deployer: Callable[[ServerWorks, MediaInfo], asyncio.Future[None]] | None = None
 
     def __post_init__(self) -> None:
         self.places.folder.mkdir(parents=True, exist_ok=True)
@@ -97,9 +105,8 @@ class ServerWorks:
         """See machine.Works."""
         return self.disk.written()
 
-    def install(self, image: Path, seed: Mapping[str, str]) -> None:
-        """Write a golden image and a seed onto the disk, as a deploy step does."""
-        files = {f"{SEED_FOLDER}/{name}": File(text, 0o600) for name, text in seed.items()}
+    def install(self, image: Path, files: Mapping[str, File]) -> None:
+        """Write a golden image onto the disk and files upon it, as a deploy step does."""
         self.disk.write(image, self.images.lower(image), self.places.root, files)
 
     async def run(self, running: Callable[[], None]) -> Ending:
@@ -115,9 +122,11 @@ class ServerWorks:
         finally:
             watch.close()
             self.container = None
-            await asyncio.shield(asyncio.to_thread(self._tidy))
+            await asyncio.shield(asyncio.create_task(self._tidy()))
         if status not in (containers.REBOOT, containers.POWEROFF):
-            raise CouldNotRun(self.server.device, f"the system's container ended with status {status}", f"see {self.places.console}")
+            raise CouldNotRun(
+                self.server.device, f"the system's container ended with status {status}", f"see {self.places.console}"
+            )
         return Ending.REBOOT if status == containers.REBOOT else Ending.POWEROFF
 
     async def ask(self, ending: Ending) -> None:
@@ -127,9 +136,10 @@ class ServerWorks:
 
     async def deploy(self, media: MediaInfo) -> None:
         """See machine.Works."""
-        if self.deployer is None:
-            raise CouldNotRun(self.server.device, "has no deploy step")
-        await self.deployer(self, media)
+        kind = catalog.server(self.server.kind)
+        disk = kind.disk.by_id.removeprefix("/dev/disk/by-id/").replace("*", self.identity.system_serial)
+        hardware = Hardware(self.identity.management_mac, {disk: kind.disk.size_gb * 10**9})
+        await deploy(media, hardware, self.store, self.install, self.console.write)
 
     def hang(self, hung: bool) -> None:
         """Stop the whole system between two instructions, or let it go on.
@@ -156,7 +166,11 @@ class ServerWorks:
             uuid=self.identity.uuid,
         )
 
-    def _tidy(self) -> None:
-        unmount(self.places.root)
+    async def _tidy(self) -> None:
+        """Leave the machine as one is without power; what cannot be done is told by the next start, not in the way of this end."""
         self.kernel_log.close()
-        self.ports.renew()
+        await asyncio.to_thread(unmount, self.places.root)
+        try:
+            await asyncio.to_thread(self.ports.renew)
+        except CouldNotRun:
+            log.exception("%s: its ports", self.server.device)

@@ -101,7 +101,9 @@ def claim(places: Places, block: IPv4Network) -> None:
 
 
 def _guarded() -> bool:
-    done = subprocess.run(["ip", "-j", "route", "show", "type", "unreachable", str(LABS)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["ip", "-j", "route", "show", "type", "unreachable", str(LABS)], capture_output=True, text=True, check=False
+    )
     return bool(json.loads(done.stdout or "[]"))
 
 

@@ -1,7 +1,7 @@
 """Starting and stopping a lab, from the machine's root namespace.
 
-A lab is one cgroup and one `unshare`: all its namespaces, mounts and processes end with one write to cgroup.kill, also when they are
-still being made. So the handle of a lab is its cgroup's path, never a pid, and a start begins with a stop.
+A lab is one cgroup and one `unshare`: all its namespaces, mounts and processes end with one write to cgroup.kill, also
+when they are still being made. So the handle of a lab is its cgroup's path, never a pid, and a start begins with a stop.
 """
 
 from __future__ import annotations
@@ -22,11 +22,23 @@ from supernode.errors import CouldNotRun
 from supernode.lab import artefacts, cgroups, control, factory, nos, shared
 from supernode.lab.artefacts import Artefacts
 from supernode.lab.bmc.certificates import Authority
+from supernode.lab.faults import Standing
 from supernode.lab.places import Places
 from supernode.lab.wiring import UPLINK
 
 INIT_S, READY_S = 20.0, 240.0
-_UNSHARE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--cgroup", "--uts", "--ipc")
+_UNSHARE = (
+    "unshare",
+    "--mount",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+    "--net",
+    "--cgroup",
+    "--uts",
+    "--ipc",
+)
 _DETACHED = 'echo $$ >"$1/cgroup.procs" && shift && { setsid "$@" & }'
 
 
@@ -57,21 +69,22 @@ def start(environment: str, folder: Path, delivery: Path, cache: Path, say: Call
         CouldNotRun: not root, something is missing on the machine, or the lab did not come up; nothing of it is left then.
     """
     began = time.monotonic()
-    if os.geteuid() != 0:
-        raise CouldNotRun("lab", "needs root", f"sudo supernode lab start {environment}")
+    _need_root(f"sudo supernode lab start {environment}")
     places = Places.of(environment)
     plan = artefacts.read(folder)
     running = healthy(places, plan)
     if running is None:
-        stop(environment)
+        _end(environment)
         system = nos.ensure(cache, say)
         try:
             running = _start(places, plan, folder, system, say)
         except BaseException:
-            stop(environment)
+            _end(environment)
             raise
     authority = Authority(places.factory / "ca")
-    factory.deliver(delivery, environment, plan, factory.Factory(places.factory), authority.certificate.read_text(encoding="ascii"))
+    factory.deliver(
+        delivery, environment, plan, factory.Factory(places.factory), authority.certificate.read_text(encoding="ascii")
+    )
     unchanged = "started" not in running
     return Started(unchanged, time.monotonic() - began, running)
 
@@ -86,6 +99,18 @@ def healthy(places: Places, plan: Artefacts) -> Mapping[str, Any] | None:
 
 
 def stop(environment: str) -> bool:
+    """End a lab, or what is left of one, and forget its faults; tells whether there was anything.
+
+    Raises:
+        CouldNotRun: not root, or a process cannot be killed.
+    """
+    _need_root(f"sudo supernode lab stop {environment}")
+    found = _end(environment)
+    Standing(Places.of(environment).faults).clear()
+    return found
+
+
+def _end(environment: str) -> bool:
     """End a lab, or what is left of one; tells whether there was anything.
 
     Raises:
@@ -105,7 +130,14 @@ def stop(environment: str) -> bool:
     return found
 
 
-def _start(places: Places, plan: Artefacts, folder: Path, system: Path, say: Callable[[str], None]) -> Mapping[str, Any]:
+def _need_root(hint: str) -> None:
+    if os.geteuid() != 0:
+        raise CouldNotRun("lab", "needs root", hint)
+
+
+def _start(
+    places: Places, plan: Artefacts, folder: Path, system: Path, say: Callable[[str], None]
+) -> Mapping[str, Any]:
     say(f"starting {len(plan.servers)} servers (off), {len(plan.switches)} switches, {len(plan.cables)} cables")
     _folders(places, plan, folder, system)
     with shared.locked():
@@ -122,6 +154,9 @@ def _folders(places: Places, plan: Artefacts, folder: Path, system: Path) -> Non
     places.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     places.folder.chmod(0o700)
     shutil.rmtree(places.folder / "slots", ignore_errors=True)
+    shutil.rmtree(
+        places.factory / "bmc", ignore_errors=True
+    )  # BIOS settings, accounts, event logs: as from the factory
     if folder.resolve() != places.artefacts.resolve():
         shutil.rmtree(places.artefacts, ignore_errors=True)
         shutil.copytree(folder, places.artefacts)
@@ -164,7 +199,9 @@ def _connect(places: Places, plan: Artefacts, init: int) -> None:
     ):
         done = subprocess.run(["ip", *arguments], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise CouldNotRun(f"ip {' '.join(arguments)}", done.stderr.strip(), "is this address in use on the machine?")
+            raise CouldNotRun(
+                f"ip {' '.join(arguments)}", done.stderr.strip(), "is this address in use on the machine?"
+            )
 
 
 def _ready(places: Places, say: Callable[[str], None]) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""Simulated switches: the factory's operating system on a disk of its own, with what zero-touch provisioning puts there and no more."""
+"""Simulated switches: the factory's operating system, and upon it what zero-touch provisioning puts there and no more."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _COMMAND = ("/lib/systemd/systemd", "--show-status=true")
 def provisioning(switch: Switch, artefacts: Artefacts, key: SwitchKey) -> Mapping[str, File]:
     """Return the files that a new switch has after zero-touch provisioning.
 
-    It reaches the operator and the time servers by way of the management gateway, and nothing else: there is no default route, so that
-    a packet which the fabric cannot place is dropped, not sent round by the management network.
+    It reaches the operator and the time servers by way of the management gateway, and nothing else: there is no default
+    route, so that a packet which the fabric cannot place is dropped, not sent round by the management network.
     """
     site = artefacts.site
     beyond = [address for address in (site.serve, *site.time_servers) if address not in switch.management.network]
@@ -89,7 +89,7 @@ class RunningSwitch:
 
 
 async def banner(address: IPv4Address, timeout_s: float) -> bool:
-    """Tell whether an SSH server greets there: a connection alone may have been taken by anyone (a hung host's kernel, too)."""
+    """Tell whether an SSH server greets there; a connection alone may have been taken by a hung host's kernel."""
     writer = None
     try:
         async with asyncio.timeout(timeout_s):

@@ -1,9 +1,11 @@
 """The lab's networks as lists of commands: what to make, from the artefacts alone. Nothing here runs anything.
 
-    root namespace         lab-<hash> (serve address) ---- ctl0
-    the lab's namespace    mgmt: a bridge with the gateway's address; BMC and time server addresses on lo; it routes between the two
-    one for each switch    eth0 (management, on the bridge) and the fabric ports
-    one for each server    eno1 (on the bridge) and the rails, under the names that a kernel gives by PCI address
+Namespaces:
+    root            lab-<hash> with the serve address, a veth to ctl0
+    the lab's own   ctl0; mgmt, a bridge with the gateway's address; BMC and time server addresses on lo; it routes between them
+    each switch's   eth0 (management, on the bridge) and the fabric ports
+    each server's   eno1 (on the bridge) and the rails, under the names that a kernel gives by PCI address
+    unplugged       the far ends of ports without a cable, down for good, so that such a port never has a carrier
 """
 
 from __future__ import annotations
@@ -13,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from supernode import catalog
-from supernode.lab.artefacts import LABS, Artefacts, Cable, Server, Switch
+from supernode.lab.artefacts import LABS, Artefacts, Cable, Server
 from supernode.lab.chassis import manufactured_mac
 from supernode.units import MbitPerS
 
-BRIDGE, UPLINK, SWITCH_MANAGEMENT, SERVER_MANAGEMENT = "mgmt", "ctl0", "eth0", "eno1"
-MANAGEMENT_INDEX, FIRST_RAIL_INDEX, FIRST_PORT_INDEX = 10, 20, 100
+BRIDGE, UPLINK, SWITCH_MANAGEMENT, SERVER_MANAGEMENT, UNPLUGGED = "mgmt", "ctl0", "eth0", "eno1", "unplugged"
+MANAGEMENT_INDEX, FIRST_RAIL_INDEX = 10, 20
 _RAIL = re.compile(r"rail(\d+)")
 _PCI = re.compile(r"[0-9a-f]{4}:([0-9a-f]{2}):([0-9a-f]{2})\.[0-9a-f]")
 
@@ -60,9 +62,18 @@ def server_ports(lab: str, server: Server) -> tuple[Port, ...]:
     def mac(port: str) -> str:
         return manufactured_mac(lab, server.slot, port)
 
-    management = Port("management", SERVER_MANAGEMENT, MANAGEMENT_INDEX, mac("management"), kind.management_pci, MbitPerS(1000))
+    management = Port(
+        "management", SERVER_MANAGEMENT, MANAGEMENT_INDEX, mac("management"), kind.management_pci, MbitPerS(1000)
+    )
     rails = (
-        Port(f"rail{nic.rail}", kernel_name(nic.pci), FIRST_RAIL_INDEX + nic.rail, mac(f"rail{nic.rail}"), nic.pci, nic.rate)
+        Port(
+            f"rail{nic.rail}",
+            kernel_name(nic.pci),
+            FIRST_RAIL_INDEX + nic.rail,
+            mac(f"rail{nic.rail}"),
+            nic.pci,
+            nic.rate,
+        )
         for nic in kind.nics
     )
     return (management, *rails)
@@ -70,7 +81,7 @@ def server_ports(lab: str, server: Server) -> tuple[Port, ...]:
 
 def spaces(artefacts: Artefacts) -> tuple[str, ...]:
     """Return the namespaces to make, by device name."""
-    return tuple(row.device for row in (*artefacts.switches, *artefacts.servers))
+    return (*(row.device for row in artefacts.switches), *(row.device for row in artefacts.servers), UNPLUGGED)
 
 
 def commands(lab: str, artefacts: Artefacts) -> Iterator[str]:
@@ -82,16 +93,34 @@ def commands(lab: str, artefacts: Artefacts) -> Iterator[str]:
     yield f"link add {BRIDGE} type bridge"
     yield f"address add {site.gateway} dev {BRIDGE}"
     yield f"link set {BRIDGE} up"
-    own = {*site.time_servers, site.bmc_gateway.ip, *(server.bmc.ip for server in artefacts.servers)} - {site.gateway.ip}
+    own = {*site.time_servers, site.bmc_gateway.ip, *(server.bmc.ip for server in artefacts.servers)} - {
+        site.gateway.ip
+    }
     yield from (f"address add {address}/32 dev lo" for address in sorted(own))
     for switch in artefacts.switches:
-        yield _management(switch.device, switch.slot, SWITCH_MANAGEMENT, manufactured_mac(lab, switch.slot, "management"))
+        yield _management(
+            switch.device, switch.slot, SWITCH_MANAGEMENT, manufactured_mac(lab, switch.slot, "management")
+        )
         yield from _attach(switch.slot)
     for server in artefacts.servers:
         port = server_ports(lab, server)[0]
         yield _management(server.device, server.slot, port.name, port.mac)
         yield from _attach(server.slot)
     yield from (cable_command(lab, artefacts, cable) for cable in artefacts.cables)
+    yield from _unplugged_ports(lab, artefacts)
+
+
+def _unplugged_ports(lab: str, artefacts: Artefacts) -> Iterator[str]:
+    """Make the server ports that no cable ends at: the card is there all the same."""
+    used = {(cable.a_device, cable.a_port) for cable in artefacts.cables}
+    used |= {(cable.b_device, cable.b_port) for cable in artefacts.cables}
+    number = 0
+    for server in artefacts.servers:
+        for port in server_ports(lab, server)[1:]:
+            if (server.device, port.designed) not in used:
+                number += 1
+                end = f"name {port.name} index {port.index} address {port.mac} netns {server.device}"
+                yield f"link add {end} type veth peer name u{number} netns {UNPLUGGED}"
 
 
 def bridge_port(slot: str) -> str:
@@ -100,7 +129,9 @@ def bridge_port(slot: str) -> str:
 
 
 def _management(space: str, slot: str, name: str, mac: str) -> str:
-    return f"link add {name} index {MANAGEMENT_INDEX} address {mac} netns {space} type veth peer name {bridge_port(slot)}"
+    return (
+        f"link add {name} index {MANAGEMENT_INDEX} address {mac} netns {space} type veth peer name {bridge_port(slot)}"
+    )
 
 
 def _attach(slot: str) -> Iterator[str]:
@@ -108,30 +139,24 @@ def _attach(slot: str) -> Iterator[str]:
     yield f"link set {bridge_port(slot)} up"
 
 
-def cable_command(lab: str, artefacts: Artefacts, cable: Cable, spaces: dict[str, str] | None = None) -> str:
-    """Return the command that makes one cable with both its ports.
-
-    Args:
-        spaces: the present namespace of devices that are not in the one of their own name.
-    """
-    spaces = spaces or {}
+def cable_command(lab: str, artefacts: Artefacts, cable: Cable) -> str:
+    """Return the command that makes one cable with both its ports."""
     a, b = (
-        _end(lab, artefacts, device, port, cable.rate, spaces.get(device, device))
+        _end(lab, artefacts, device, port, cable.rate)
         for device, port in ((cable.a_device, cable.a_port), (cable.b_device, cable.b_port))
     )
     return f"link add {a} type veth peer {b}"
 
 
-def _end(lab: str, artefacts: Artefacts, device: str, port: str, rate: MbitPerS, space: str) -> str:
-    name, index, slot = port, 0, ""
+def _end(lab: str, artefacts: Artefacts, device: str, port: str, rate: MbitPerS) -> str:
     server = artefacts.server(device)
     if server is not None:
         found = server_port(lab, server, port)
-        name, index, mac = found.name, found.index, found.mac
+        name, index, mac = found.name, f"index {found.index}", found.mac
     else:
         slot = next(switch.slot for switch in artefacts.switches if switch.device == device)
-        index, mac = port_index(artefacts, device, port), manufactured_mac(lab, slot, port)
-    return f"name {name} index {index} address {mac} netns {space} {shaping(rate).offload}".strip()
+        name, index, mac = port, "", manufactured_mac(lab, slot, port)
+    return f"name {name} {index} address {mac} netns {device} {shaping(rate).offload}".strip()
 
 
 def server_port(lab: str, server: Server, designed: str) -> Port:
@@ -144,12 +169,6 @@ def server_port(lab: str, server: Server, designed: str) -> Port:
     if found is None:
         raise KeyError(f"{server.device} ({server.kind}) has no port {designed}")
     return found
-
-
-def port_index(artefacts: Artefacts, device: str, port: str) -> int:
-    """Return the link index of a switch's port: its place among the device's cabled ports."""
-    ends = [c.a_port if c.a_device == device else c.b_port for c in artefacts.cables_of(device)]
-    return FIRST_PORT_INDEX + ends.index(port)
 
 
 @dataclass(frozen=True)
@@ -168,8 +187,8 @@ class Shaping:
 def shaping(rate: MbitPerS) -> Shaping:
     """Choose bucket, queue and offload for a rate.
 
-    Figures from measurements on veth pairs: 10 Mbit/s with 38 kB and 36,000 byte segments, 100M/64kB, 1G/256kB and 5G/1MB came
-    within 1 % of their rate; between and beyond them the bucket grows a little slower than the rate.
+    Figures from measurements on veth pairs: 10 Mbit/s with 38 kB and 36,000 byte segments, 100M/64kB, 1G/256kB and 5G/1MB
+    came within 1 % of their rate; between and beyond them the bucket grows a little slower than the rate.
     """
     burst = max(38_000, int(256_000 * (rate / 1000.0) ** 0.75))
     offload = "gso_max_size 36000" if burst < 66_000 else ""
@@ -189,8 +208,3 @@ def qdisc_commands(artefacts: Artefacts, cables: Iterable[Cable]) -> dict[str, l
         for device, port in shaped_ends(artefacts, cable):
             found.setdefault(device, []).append(f"qdisc replace dev {port} root {shaping(cable.rate).qdisc}")
     return found
-
-
-def management_addresses(artefacts: Artefacts) -> dict[str, Switch]:
-    """Return the switches by device name."""
-    return {switch.device: switch for switch in artefacts.switches}
