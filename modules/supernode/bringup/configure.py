@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from supernode import packaged
 from supernode.bringup import inventory, inventory_source, runner_events
 from supernode.errors import CouldNotRun
-from supernode.records import Event
+from supernode.records import Event, State
 from supernode.workspace import EnvironmentFolder
 
 if TYPE_CHECKING:
@@ -101,6 +102,9 @@ def run(
     """
     built = inventory.build(design, outputs, folder.state)
     inventory_source.pin(folder, outputs)
+    for host in built.groups[inventory.UNAVAILABLE]:
+        why = str(built.hostvars[host]["supernode_unavailable"])
+        on_event(Event(time.time(), "configure", host, "configure", State.SKIPPED, why))
     return play(built, packaged.root() / "playbooks" / "site.yml", on_event, run_dir, check=check, limit=limit)
 
 
@@ -230,8 +234,8 @@ def _printed(private: Path) -> str:
 
 
 def _why(printed: str, limit: str | None) -> str:
-    lines = [line.strip() for line in printed.splitlines() if "ERROR" in line]
-    if limit and not lines:
+    lines = [line.split("ERROR]:", 1)[1].strip() for line in printed.splitlines() if "ERROR]:" in line]
+    if limit and any("no hosts to target" in line for line in lines):
         return f"no host matches {limit!r}"
     return lines[0] if lines else "ended before the first task"
 

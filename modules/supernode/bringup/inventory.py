@@ -137,6 +137,8 @@ def _refuse_another_design(design: Design, outputs: Outputs) -> None:
     again = f"`supernode bringup {design.name} --only provision`"
     if outputs.environment != design.name:
         raise CouldNotRun(design.name, f"the outputs are those of {outputs.environment}", f"run {again}")
+    if not outputs.design:
+        raise CouldNotRun(design.name, "its stacks were provisioned from different designs", f"run {again}")
     if outputs.design != design.digest:
         was, now = outputs.design[:8], design.digest[:8]
         raise CouldNotRun(design.name, f"it was provisioned from another design ({was}, now {now})", f"run {again}")

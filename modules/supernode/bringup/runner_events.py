@@ -16,6 +16,7 @@ from supernode.records import Event, State
 STAGE = "configure"
 LONGEST = 300
 _RESULTS = {
+    "runner_on_start": State.PROGRESS,
     "runner_on_ok": State.OK,
     "runner_on_failed": State.FAILED,
     "runner_on_unreachable": State.FAILED,
@@ -26,7 +27,7 @@ _RESULTS = {
 def read(raw: Mapping[str, Any]) -> Iterator[Event]:
     """Yield what one dictionary says: nothing for the most of them.
 
-    A role is a phase. A host's result is an event of its own; a play's start is one of the stage itself.
+    A role is a phase. A host's start of a task and its result are each an event; a play's start is one of the stage.
     """
     data = raw.get("event_data") or {}
     kind, at = str(raw.get("event", "")), _when(raw)
@@ -85,8 +86,10 @@ def _detail(kind: str, data: Mapping[str, Any]) -> str:
     """Say the task, and of a failure its first line; of a task that hides its result, no more than its name."""
     task = _task(data)
     result = _result(data)
-    if kind in {"runner_on_ok", "runner_on_skipped"} or result.get("_ansible_no_log") or "censored" in result:
+    if _RESULTS[kind] is not State.FAILED or result.get("_ansible_no_log") or "censored" in result:
         return task
-    message = str(result.get("msg") or result.get("stderr") or "").strip().splitlines()
-    how = "unreachable" if kind == "runner_on_unreachable" else "failed"
-    return f"{task}: {message[0] if message else how}"[:LONGEST]
+    lines = [line.strip() for line in str(result.get("msg") or result.get("stderr") or "").splitlines() if line.strip()]
+    if kind == "runner_on_unreachable":
+        # ssh's own last words come last, after what Ansible or mitogen put before them.
+        return f"unreachable: {lines[-1].removeprefix('Task failed: ') if lines else 'no reason given'}"[:LONGEST]
+    return f"{task}: {lines[0] if lines else 'failed'}"[:LONGEST]

@@ -10,6 +10,7 @@ from ansible.plugins.inventory import BaseInventoryPlugin
 
 from supernode.bringup import inventory_source
 from supernode.bringup.inventory import Inventory
+from supernode.cli.inputs import locator
 from supernode.cli.output import describe
 from supernode.errors import CouldNotRun, SupernodeError
 
@@ -54,17 +55,17 @@ class InventoryModule(BaseInventoryPlugin):
     def parse(self, inventory, loader, path, cache=True):
         super().parse(inventory, loader, path, cache)
         self._read_config_data(path)
+        folder = inventory_source.environment_of(Path(path))
         try:
-            self._add(self._built() or self._computed(Path(path)))
+            self._add(self._built() or self._computed(Path(path), folder))
         except SupernodeError as error:
-            raise AnsibleParserError(describe(error)) from error
+            raise AnsibleParserError(describe(error, locator(folder))) from error
 
     def _built(self):
         built = self.get_option("built")
         return Inventory.from_json(json.loads(Path(built).read_text(encoding="utf-8"))) if built else None
 
-    def _computed(self, path):
-        folder = inventory_source.environment_of(path)
+    def _computed(self, path, folder):
         named = self.get_option("environment")
         if named != folder.name:
             raise CouldNotRun(str(path), f"names the environment {named!r} and lies in the folder of {folder.name!r}")
