@@ -1,12 +1,13 @@
 """Folders and documents on the operator's disk: the only place that decides where something lies.
 
-    <root>/inventories/<env>/{environment,allocation,machines}.yml     the documents
-    <root>/.supernode/<env>/                                           what is this machine's own: keys, state, images (mode 0700)
-    <root>/runs/<env>/<run id>/                                        what a run leaves behind
+<root>/inventories/<env>/{environment,allocation,machines}.yml   the documents
+<root>/.supernode/<env>/                                         this machine's own: keys, state, images (0700)
+<root>/runs/<env>/<run id>/                                      what a run leaves behind
 """
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 from collections.abc import Mapping
@@ -15,12 +16,16 @@ from pathlib import Path
 
 from supernode import packaged
 from supernode.errors import CouldNotRun
+from supernode.records import Outputs
 
 DOCUMENTS = ("environment", "allocation", "machines")
 
 
 def root() -> Path:
-    """Return the project folder: SUPERNODE_ROOT, else the nearest parent of the working folder with inventories/, else the working folder."""
+    """Return the project folder.
+
+    That is SUPERNODE_ROOT, else the nearest folder with inventories/ at or above the working folder, else that one.
+    """
     named = os.environ.get("SUPERNODE_ROOT")
     if named:
         return Path(named).resolve()
@@ -94,3 +99,24 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
         os.fsync(stream.fileno())
     Path(name).chmod(mode)
     Path(name).replace(path)
+
+
+def outputs_file(folder: EnvironmentFolder) -> Path:
+    """Return where the outputs of the last provisioning lie."""
+    return folder.state / "outputs.json"
+
+
+def read_outputs(folder: EnvironmentFolder) -> Outputs:
+    """Read the outputs that the last provisioning left.
+
+    Raises:
+        CouldNotRun: there are none yet, or they are of another version.
+    """
+    path = outputs_file(folder)
+    hint = f"run `supernode bringup {folder.name} --only provision`"
+    try:
+        return Outputs.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise CouldNotRun(str(path), "nothing was provisioned yet", hint) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise CouldNotRun(str(path), f"cannot be read: {error}", hint) from error

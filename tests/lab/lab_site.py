@@ -1,4 +1,4 @@
-"""A lab of its own for the tests: the lab environment under another name and another /19, in a folder that goes away."""
+"""A lab of its own for the tests: the lab environment under another name and /19, in a folder that goes away."""
 
 from __future__ import annotations
 
@@ -29,12 +29,21 @@ class Site:
 
     def call(self, *command: str, timeout: int = 900, **more) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            command, cwd=self.root, env=self.environ(), capture_output=True, text=True, timeout=timeout, check=False, **more
+            command,
+            cwd=self.root,
+            env=self.environ(),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            **more,
         )
 
     def supernode(self, *words: str, expect: int = 0, timeout: int = 900) -> str:
         done = self.call(str(SUPERNODE), *words, timeout=timeout)
-        assert done.returncode == expect, f"{words}: exit {done.returncode}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
+        assert done.returncode == expect, (
+            f"{words}: exit {done.returncode}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
+        )
         return done.stdout
 
     def json(self, *words: str, expect: int = 0, timeout: int = 900):

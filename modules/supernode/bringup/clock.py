@@ -1,7 +1,7 @@
 """The 45-minute clock: what each stage may take and what it took.
 
-T0 is the moment the first budgeted stage starts (management controllers enrolled, images made), T1 the moment the last one ends. What comes
-before T0 is measured on a clock of its own.
+T0 is the moment the first budgeted stage starts (management controllers enrolled, images made), T1 the moment the last
+one ends. What comes before T0 is measured on a clock of its own.
 """
 
 from __future__ import annotations

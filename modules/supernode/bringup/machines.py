@@ -22,18 +22,25 @@ def hosts_concerned(design: Design, finding: Finding) -> set[str]:
 def after(machines: Machines, design: Design, outputs: Outputs, findings: Iterable[Finding], run_id: str) -> Machines:
     """Return the machines as they stand after a verified run.
 
-    A designed host goes into service when it is ready and nothing failing stands against it. One that is in service stays so: a finding is
-    reported, and taking a machine out is a decision of its own. A spare stays a spare. What changed nothing keeps the run that it had.
+    A designed host goes into service when it is ready and nothing failing stands against it. One that is in service
+    stays so: a finding is reported, and taking a machine out is a decision of its own. A spare stays a spare. A record
+    that does not change keeps the run that it had.
     """
     failing: dict[str, str] = {}
     for finding in findings:
         if finding.verdict is Verdict.FAIL:
             for name in hosts_concerned(design, finding):
-                failing.setdefault(name, finding.cause or f"{finding.check}: wanted {finding.wanted}, found {finding.found}")
+                failing.setdefault(name, _said(finding))
     slots = dict(machines.slots)
     for host in design.hosts:
-        slots[host.slot] = _record(slots.get(host.slot) or SlotRecord(), host, outputs.devices.get(host.name), failing.get(host.name), run_id)
+        slots[host.slot] = _record(
+            slots.get(host.slot) or SlotRecord(), host, outputs.devices.get(host.name), failing.get(host.name), run_id
+        )
     return machines.model_copy(update={"slots": slots})
+
+
+def _said(finding: Finding) -> str:
+    return finding.cause or f"{finding.check}: wanted {finding.wanted}, found {finding.found}"
 
 
 def _record(old: SlotRecord, host: Host, output: DeviceOutput | None, trouble: str | None, run_id: str) -> SlotRecord:

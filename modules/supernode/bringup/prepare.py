@@ -24,6 +24,6 @@ def prepare(folder: EnvironmentFolder, design: Design, on_event: Callable[[Event
     software = design.environment.software
     made = image.ensure(software, progress=step("image"))
     mirror.ensure(software, made, progress=step("mirror"))
-    facts.write(folder, design, made, iso.base(made, progress=step("media")))
+    facts.write(folder, design, made, iso.base(made, progress=step("medium")))
     address = server.ensure_running(folder)
     on_event(Event(time.time(), "prepare", None, "serve", State.OK, address))

@@ -1,8 +1,8 @@
 """What a run leaves under runs/<env>/<id>/: events as they happen, the run after every stage, the reports at its end.
 
-    events.jsonl   one Event a line, flushed as it happens: a kill loses at most the line being written
-    run.json       the whole Run, replaced after each stage
-    report.html, junit.xml
+events.jsonl   one Event a line, flushed as it happens: a kill loses at most the line being written
+run.json       the whole Run, replaced after each stage
+report.html, junit.xml
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """One run, end to end: prepare, provision, configure, verify, record.
 
-Nothing is kept in memory alone: an event is on disk before it is shown, run.json is replaced after each stage, outputs.json as soon as the engine
-has ended, machines.yml as soon as the checks have. A run that is killed is followed by another that adopts what exists.
+Nothing is kept in memory alone: an event is on disk before it is shown, run.json is replaced after each stage,
+outputs.json as soon as the engine has ended, machines.yml as soon as the checks have. A run that is killed is followed
+by another that adopts what exists.
 """
 
 from __future__ import annotations
@@ -10,21 +11,22 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from supernode import design as designing
 from supernode import plan as planning
 from supernode import spec, workspace
-from supernode.bringup import configure, inventory, machines, prepare, provision
+from supernode.bringup import configure, inventory_source, machines, prepare, provision
 from supernode.bringup.clock import Clock
+from supernode.bringup.planned import last_design, load_plan
 from supernode.bringup.record import RunFolder, new_id
-from supernode.design import Design
-from supernode.errors import CouldNotRun, Refusal, SupernodeError
+from supernode.errors import CouldNotRun, SupernodeError
 from supernode.records import Event, Finding, Outputs, Run, State, Verdict
-from supernode.report import html, junit
+from supernode.report import html as report_html
+from supernode.report import junit
 from supernode.units import Seconds
+from supernode.verify import checks
 from supernode.verify.run import verify
 from supernode.workspace import EnvironmentFolder
 
@@ -38,7 +40,7 @@ class Options:
 
     Attributes:
         only: one of STAGES, or None for all.
-        plan: the hash that was shown; the run refuses when what it would do has another. None: not shown, nothing to hold it to.
+        plan: the hash that was shown; the run refuses when what it would do has another. None: nothing was shown.
         reinstall: slots in service that may be installed anew.
     """
 
@@ -61,14 +63,19 @@ class Bringup:
         """Run the stages and return the record; `exit_code` follows DESIGN (Edges).
 
         Raises:
-            Refusal: the documents are wrong, or the plan is not the one that was shown. Nothing was touched, no run was recorded.
+            Refusal: the documents are wrong. Nothing was touched, no run was recorded.
+            CouldNotRun: the plan is not the one that was shown (nothing was touched), or a stage could not run.
         """
         self.inputs = spec.read(self.folder.texts())
         self.design = designing.build(self.inputs)
         self._refuse_unsaved()
         plan = load_plan(self.folder, self.design, self.options.reinstall)
         if self.options.plan and not plan.hash.startswith(self.options.plan):
-            raise CouldNotRun(f"plan {self.options.plan}", f"the plan is now {plan.hash[:12]}", f"look again: supernode plan {self.folder.name}")
+            raise CouldNotRun(
+                f"plan {self.options.plan}",
+                f"the plan is now {plan.hash[:12]}",
+                f"look again: supernode plan {self.folder.name}",
+            )
         budgets = self.inputs.environment.budgets
         self.clock = Clock({name: Seconds(getattr(budgets, f"{name}_s")) for name in STAGES})
         self.record = Run(new_id(), self.folder.name, self.design.digest, plan.hash, time.time())
@@ -80,7 +87,16 @@ class Bringup:
             self._finish(130)
             raise
         except SupernodeError as error:
-            self._event(Event(time.time(), self.clock.records[-1].name if self.clock.records else "prepare", None, "run", State.FAILED, str(error)))
+            self._event(
+                Event(
+                    time.time(),
+                    self.clock.records[-1].name if self.clock.records else "prepare",
+                    None,
+                    "run",
+                    State.FAILED,
+                    str(error),
+                )
+            )
             self._finish(3)
             raise
         finally:
@@ -95,7 +111,8 @@ class Bringup:
     def _refuse_unsaved(self) -> None:
         if not self.design.allocation_saved:
             raise CouldNotRun(
-                str(self.folder.document("allocation")), "no allocation is saved: names and addresses could change under a running cluster",
+                str(self.folder.document("allocation")),
+                "no allocation is saved: names and addresses could change under a running cluster",
                 f"run `supernode allocate {self.folder.name}` and commit the file",
             )
 
@@ -112,14 +129,16 @@ class Bringup:
                 write_outputs(self.folder, outputs)
             self._save()
         else:
-            outputs = read_outputs(self.folder)
+            outputs = workspace.read_outputs(self.folder)
         if "configure" in wanted:
             with self.clock.stage("configure"):
                 self._configure(outputs)
             self._save()
         if "verify" in wanted:
             with self.clock.stage("verify"):
-                self.findings = list(verify(self.folder, self.design, outputs, self._event, run_dir=self.run_folder.path))
+                self.findings = list(
+                    verify(self.folder, self.design, outputs, self._event, run_dir=self.run_folder.path)
+                )
             self._record_machines(outputs)
 
     def _configure(self, outputs: Outputs) -> None:
@@ -132,7 +151,7 @@ class Bringup:
             self.folder.write("machines", spec.machines_text(after))
         self.machines_after = after
         snapshot = json.dumps(planning.snapshot(self.design), indent=1)
-        workspace.write_atomically(self.folder.runs / "last-design.json", snapshot + "\n")
+        workspace.write_atomically(last_design(self.folder), snapshot + "\n")
 
     def _exit_code(self) -> int:
         if not getattr(self, "configured_ok", True) or any(f.verdict is Verdict.FAIL for f in self.findings):
@@ -157,44 +176,14 @@ class Bringup:
         self._save()
         self.record = dataclasses.replace(self.record, ended=time.time(), exit_code=exit_code)
         self.run_folder.save(self.record)
-        self.run_folder.write("report.html", html.render(self.record, self.design))
+        self.run_folder.write(
+            "report.html", report_html.render(self.record, self.design, report_html.Proof(*checks.proof()))
+        )
         self.run_folder.write("junit.xml", junit.render(self.record))
-
-
-def load_plan(folder: EnvironmentFolder, design: Design, reinstall: tuple[str, ...] = ()) -> planning.Plan:
-    """Compare the Design with what the last run left: the plan that `supernode plan` shows and `bringup` executes."""
-    last_file = folder.runs / "last-design.json"
-    last = json.loads(last_file.read_text(encoding="utf-8")) if last_file.is_file() else None
-    outputs = None
-    with suppress(CouldNotRun):
-        outputs = read_outputs(folder)
-    return planning.compare(design, last, outputs, reinstall)
-
-
-def outputs_file(folder: EnvironmentFolder) -> Path:
-    """Where the last Outputs lie."""
-    return folder.state / "outputs.json"
 
 
 def write_outputs(folder: EnvironmentFolder, outputs: Outputs) -> None:
     """Keep the Outputs, and pin the host keys that they carry."""
-    workspace.write_atomically(outputs_file(folder), json.dumps(outputs.to_json(), indent=1) + "\n")
-    workspace.write_atomically(folder.state / "known_hosts", inventory.known_hosts(outputs))
-
-
-def read_outputs(folder: EnvironmentFolder) -> Outputs:
-    """Read the last Outputs.
-
-    Raises:
-        CouldNotRun: none yet, or of another version.
-    """
-    path = outputs_file(folder)
-    try:
-        return Outputs.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise CouldNotRun(str(path), "nothing has been provisioned yet", f"supernode bringup {folder.name} --only provision") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise CouldNotRun(str(path), f"cannot be read: {error}", f"supernode bringup {folder.name} --only provision") from error
-
-
-__all__ = ["STAGES", "Bringup", "Options", "Refusal", "load_plan", "read_outputs", "write_outputs"]
+    text = json.dumps(outputs.to_json(), indent=1) + "\n"
+    workspace.write_atomically(workspace.outputs_file(folder), text)
+    inventory_source.pin(folder, outputs)

@@ -36,7 +36,11 @@ class Board:
         self._cells: dict[str, dict[str, State]] = {}
         self._phases: list[str] = []
         self._stage, self._since, self._line = "", time.time(), ""
-        self._live = Live(get_renderable=self._table, console=talk, refresh_per_second=4, transient=False) if talk.is_terminal else None
+        self._live = (
+            Live(get_renderable=self._table, console=talk, refresh_per_second=4, transient=False)
+            if talk.is_terminal
+            else None
+        )
 
     def __enter__(self) -> Board:
         if self._live:
@@ -59,16 +63,23 @@ class Board:
             self._cells.setdefault(event.host, {})[event.phase] = event.state
         self._line = f"{event.host or event.stage}: {event.phase}: {event.detail}"
         if self._live is None and self._worth_a_line(event):
-            talk.print(f"{_clock(event.at)}   {event.host or '-':<14} {event.phase:<14} {event.state.value:<9} {event.detail}", markup=False)
+            talk.print(
+                f"{_clock(event.at)}   {event.host or '-':<14} {event.phase:<14} {event.state.value:<9} {event.detail}",
+                markup=False,
+            )
 
     def _worth_a_line(self, event: Event) -> bool:
-        return event.state is not State.STARTED and bool(event.detail or event.state in (State.FAILED, State.LATE, State.CHANGED))
+        return event.state is not State.STARTED and bool(
+            event.detail or event.state in (State.FAILED, State.LATE, State.CHANGED)
+        )
 
     def _table(self) -> Table:
         spent = time.time() - self._since
         budget = self._budgets.get(self._stage)
         of = f" of {budget / 60:.0f} min" if budget else ""
-        table = Table(title=f"{self._name}  {self._stage}  {spent / 60:.1f}{of}", caption=self._line[:140], expand=False)
+        table = Table(
+            title=f"{self._name}  {self._stage}  {spent / 60:.1f}{of}", caption=self._line[:140], expand=False
+        )
         table.add_column("host")
         for phase in self._phases:
             table.add_column(phase, justify="center")

@@ -17,15 +17,20 @@ ENVIRONMENT = typer.Argument(help="a folder under inventories/, or a path")
 def bringup(
     environment: Annotated[str, ENVIRONMENT],
     only: Annotated[str | None, typer.Option(help="provision, configure or verify: that stage alone")] = None,
-    plan: Annotated[str | None, typer.Option(help="the hash that `supernode plan` showed; refused when the plan has become another")] = None,
-    reinstall: Annotated[list[str] | None, typer.Option(help="slot in service that may be installed anew; repeatable")] = None,
+    plan: Annotated[
+        str | None, typer.Option(help="the hash that `supernode plan` showed; refused when the plan has become another")
+    ] = None,
+    reinstall: Annotated[
+        list[str] | None, typer.Option(help="slot in service that may be installed anew; repeatable")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="do not ask")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the run's record as JSON")] = False,
 ) -> None:
     """Take the machines from racked to verified, against the 45-minute clock, and leave a report.
 
-    Exit code 0: as many machines in service as the environment asks for, nothing failing; 1: finished, with findings or fewer machines;
-    2: wrong input, nothing touched; 3: could not run; 130: interrupted. A run that was cut is resumed by the same command.
+    Exit code 0: as many machines in service as the environment asks for, nothing failing; 1: finished, with findings or
+    fewer machines; 2: wrong input, nothing touched; 3: could not run; 130: interrupted. A cut run is resumed by
+    the same command.
 
     Example: supernode bringup lab --yes
     """
@@ -48,7 +53,7 @@ def bringup(
 
 
 def _show_plan(folder: object, reinstall: tuple[str, ...], *, yes: bool) -> str:
-    from supernode.bringup.run import load_plan
+    from supernode.bringup.planned import load_plan
     from supernode.cli import inputs
     from supernode.cli.plan import as_text
 

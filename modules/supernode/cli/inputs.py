@@ -1,4 +1,4 @@
-"""From an environment's name to its documents, for every verb: the disk is read here, and a problem's path becomes file:line."""
+"""From an environment's name to its documents, for every verb; a problem's path becomes file:line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def find(environment: str) -> tuple[EnvironmentFolder, Callable[[Problem], str]]:
-    """Find an environment and a function that says where one of its problems lies; ends the process when there is none."""
+    """Find an environment, and a function that says where a problem lies; ends the process when there is none."""
     with errors_end_the_process():
         folder = workspace.find(environment)
     return folder, locator(folder)

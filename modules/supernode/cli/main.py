@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import typer
 
+from supernode.cli.allocate import allocate
+from supernode.cli.assign import assign
 from supernode.cli.bringup import bringup
+from supernode.cli.check import check
+from supernode.cli.design import design
 from supernode.cli.destroy import destroy
 from supernode.cli.engine import engine
+from supernode.cli.plan import plan
 from supernode.cli.shell import shell
 
 app = typer.Typer(
-    help="GPU supernodes from racked metal to a verified cluster. Begin with `supernode check lab`, `design lab`, `plan lab`, `bringup lab`.",
+    help="GPU supernodes from racked metal to a verified cluster. Begin with `supernode check lab`.",
     no_args_is_help=True,
     add_completion=True,
     rich_markup_mode=None,
@@ -18,7 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _verb in (bringup, shell, engine, destroy):
+for _verb in (check, design, allocate, assign, plan, bringup, shell, engine, destroy):
     app.command()(_verb)
 
 

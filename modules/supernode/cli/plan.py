@@ -42,7 +42,7 @@ def plan(
 
     Example: supernode plan lab
     """
-    from supernode.bringup.run import load_plan
+    from supernode.bringup.planned import load_plan
 
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
