@@ -1,6 +1,7 @@
 """The Pulumi program: documents -> spec -> design -> this stack's share of the machines and switches."""
 
 import re
+import sys
 
 import pulumi
 
@@ -20,7 +21,10 @@ def main() -> None:
     )
     folder = workspace.find(str(workspace.root() / place))
     designed = design.build(spec.read(folder.texts()))
-    share = inputs.stack(designed, stack, facts.read(folder), inputs.ssh_key(folder))
+    prepared = facts.read(folder)
+    if prepared.design != designed.digest:
+        pulumi.log.warn(f"boot prepared another design than this one: `supernode image {folder.name}` before an update")
+    share = inputs.stack(designed, stack, prepared, inputs.ssh_key(folder))
     fabric = Fabric("fabric", FabricArgs(share.switches))
     after = {machine: [fabric.switches[name] for name in names] for machine, names in share.after.items()}
     Supernode("supernode", SupernodeArgs(share.machines, after))
@@ -30,4 +34,6 @@ def main() -> None:
 try:
     main()
 except SupernodeError as error:
-    raise pulumi.RunError(str(error)) from None
+    hint = getattr(error, "hint", None)
+    pulumi.log.error(f"{error}\nhint: {hint}" if hint else str(error))
+    sys.exit(32)  # what the language host takes for "the person has been told": no traceback, no second message
