@@ -1,4 +1,8 @@
-"""Between the engine's property values and plain JSON."""
+"""Between the engine's property values and plain JSON.
+
+The SDK's PropertyValue (3.272) neither writes nor reads a bare unknown value: the wire spells it as a text of its own,
+one for each type (pulumi/pulumi, sdk/go/common/resource/plugin/rpc.go), and that is what is read and written here.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from pulumi.provider.experimental.property_value import Computed, PropertyValue
+
+_UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+_UNKNOWN_TEXTS = {
+    _UNKNOWN_TEXT,
+    "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",  # a flag
+    "3eeb2bf0-c639-47a8-9e75-3b44932eb421",  # a number
+    "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",  # a list
+    "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",  # an object
+}
 
 
 class Unknown:
@@ -21,7 +34,7 @@ UNKNOWN: Final = Unknown()
 def plain(value: PropertyValue) -> Any:
     """Return plain JSON; whole numbers become ints (the wire has floats only), unknown values UNKNOWN."""
     inner = value.value
-    if isinstance(inner, Computed):
+    if isinstance(inner, Computed) or (isinstance(inner, str) and inner in _UNKNOWN_TEXTS):
         return UNKNOWN
     if isinstance(inner, bool) or inner is None or isinstance(inner, str):
         return inner
@@ -42,7 +55,7 @@ def plain_map(values: Mapping[str, PropertyValue]) -> dict[str, Any]:
 def wire(value: Any) -> PropertyValue:
     """Return what `plain` undoes."""
     if isinstance(value, Unknown):
-        return PropertyValue.computed()
+        return PropertyValue(_UNKNOWN_TEXT)
     if isinstance(value, bool) or value is None or isinstance(value, str):
         return PropertyValue(value)
     if isinstance(value, int | float):
@@ -55,12 +68,3 @@ def wire(value: Any) -> PropertyValue:
 def wire_map(values: Mapping[str, Any]) -> dict[str, PropertyValue]:
     """Return properties for the engine."""
     return {k: wire(v) for k, v in values.items()}
-
-
-def holds_unknown(value: Any) -> bool:
-    """Say whether anything inside is UNKNOWN."""
-    if isinstance(value, Mapping):
-        return any(holds_unknown(v) for v in value.values())
-    if isinstance(value, list):
-        return any(holds_unknown(v) for v in value)
-    return isinstance(value, Unknown)

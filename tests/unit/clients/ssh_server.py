@@ -19,9 +19,7 @@ def new_key() -> tuple[str, paramiko.PKey]:
     """Return a private key's text and the key."""
     text = (
         ed25519.Ed25519PrivateKey.generate()
-        .private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
-        )
+        .private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption())
         .decode()
     )
     return text, paramiko.Ed25519Key.from_private_key(io.StringIO(text))

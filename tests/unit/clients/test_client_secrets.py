@@ -69,7 +69,7 @@ async def vault(request):
     return web.json_response({"data": {"data": {"password": SECRET}, "metadata": {"version": 1}}})
 
 
-def ask_vault(ref, tmp_path, monkeypatch, *, token="s.token", ca=True, scheme="https"):
+def ask_vault(ref, tmp_path, monkeypatch, *, token="s.token", ca=True, scheme="https"):  # noqa: S107 - of a test
     context = authority(tmp_path)
     home = tmp_path / "home"
     home.mkdir()
