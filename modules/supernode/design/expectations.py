@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from supernode.design.model import Design
 from supernode.units import MbitPerS, Milliseconds
@@ -87,11 +89,11 @@ class Expectations:
 
 def build(design: Design, image: str = "") -> Expectations:
     """Return what the Design expects; `image` is the digest of the golden image, where one is at hand."""
+    fibs = _fibs(design)
     return Expectations(
         hosts={host.name: _host(design, host.name, image) for host in design.hosts if host.state != "quarantined"},
         switches={
-            switch.name: SwitchExpectation(_ports(design, switch.name), _fib(design, switch.name))
-            for switch in design.switches
+            switch.name: SwitchExpectation(_ports(design, switch.name), fibs[switch.name]) for switch in design.switches
         },
         time_offset_ms=Milliseconds(design.environment.verify.time_offset_ms),
         rate_floor=design.environment.verify.rate_floor,
@@ -129,32 +131,37 @@ def _ports(design: Design, name: str) -> dict[str, SwitchPort]:
     return ports
 
 
-def _fib(design: Design, name: str) -> dict[str, int]:
-    """Return the routes that BGP should leave in the kernel: prefixes and loopbacks of leaves, loopbacks of spines.
+def _fibs(design: Design) -> dict[str, dict[str, int]]:
+    """Return the routes that BGP should leave in each kernel: prefixes and loopbacks of leaves, loopbacks of spines.
 
     A leaf reaches another leaf over every spine that both are cabled to, once for each of its own cables to it; a spine
     reaches a leaf over each of its cables to it. Spines do not reach each other: they share an AS.
     """
-    mine = design.switch(name)
-    cables = _cables(design, name)
-    fib: dict[str, int] = {}
-    for other in design.switches:
-        if other.name == name or (mine.tier == other.tier == "spine"):
-            continue
-        width = cables[other.name]
-        if mine.tier == other.tier:
-            width = sum(count for spine, count in cables.items() if _reaches(design, spine, other.name))
-        if other.tier == "leaf" and other.rail is not None:
-            fib[str(design.leaf_prefix(other.su, other.rail))] = width
-        fib[f"{other.loopback}/32"] = width
-    return fib
+    cables = _cables(design)
+    leaves = len(cables)
+    between = cables @ (cables > 0).T.astype(cables.dtype)  # [from, to]: next hops of one leaf towards another
+    switches = list(design.switches)
+    fibs: dict[str, dict[str, int]] = {}
+    for at, switch in enumerate(switches):
+        fib = fibs.setdefault(switch.name, {})
+        for to, other in enumerate(switches):
+            if to == at or (at >= leaves and to >= leaves):
+                continue
+            if at < leaves:
+                width = between[at, to] if to < leaves else cables[at, to - leaves]
+            else:
+                width = cables[to, at - leaves]
+            if other.rail is not None:
+                fib[str(design.leaf_prefix(other.su, other.rail))] = int(width)
+            fib[f"{other.loopback}/32"] = int(width)
+    return fibs
 
 
-def _cables(design: Design, name: str) -> Counter[str]:
-    """Return how many uplinks lead to each neighbour."""
-    up = (link for link in design.links_of(name) if link.kind == "uplink")
-    return Counter(link.b_device if link.a_device == name else link.a_device for link in up)
-
-
-def _reaches(design: Design, spine: str, leaf: str) -> bool:
-    return any(link.kind == "uplink" and leaf == link.a_device for link in design.links_of(spine))
+def _cables(design: Design) -> npt.NDArray[np.int64]:
+    """Return how many cables lead from each leaf to each spine."""
+    links, spine = design.columns.links, design.columns.switches["spine"]
+    leaves = int(np.count_nonzero(~spine))
+    table = np.zeros((leaves, len(spine) - leaves), np.int64)
+    up = links["uplink"]
+    np.add.at(table, (links["a"][up], links["b"][up].astype(np.int64) - leaves), 1)
+    return table

@@ -148,6 +148,12 @@ class Design:
         return {self._switch_name(i): i for i in range(len(self.columns.switches))}
 
     @cached_property
+    def management_addresses(self) -> dict[str, IPv4Address]:
+        """The management address of every host and switch by name."""
+        addresses = {host.name: host.management.ip for host in self.hosts}
+        return addresses | {switch.name: switch.management.ip for switch in self.switches}
+
+    @cached_property
     def slots(self) -> dict[str, str]:
         """The device of every slot that the design fills."""
         hosts, switches = self.columns.hosts, self.columns.switches

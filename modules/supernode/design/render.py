@@ -61,8 +61,7 @@ def _lldpd(name: str, pattern: str) -> str:
 
 
 def _hosts(design: Design, host: Host) -> str:
-    names = [(h.name, h.management.ip) for h in design.hosts if h.name != host.name]
-    names += [(s.name, s.management.ip) for s in design.switches]
+    names = [(name, address) for name, address in design.management_addresses.items() if name != host.name]
     return text("host/hosts.j2", host=host, domain=design.environment.site.domain, names=names)
 
 

@@ -25,8 +25,7 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
     """
     problems = [problem for check in (_networks, _names, _kinds) for problem in check(env)]
     doubtful = {str(path[0]) for path in (*broken, *(p.path for p in problems)) if path}
-    if "kind" not in {str(path[-1]) for path in broken if path} and not doubtful & {"pools"}:
-        problems += _bios(env)
+    problems += _bios(env)
     if not doubtful & {"pools", "fabric", "racks"}:
         # Arithmetic over kinds, rates and racks makes sense only where all of them are known.
         rates = list(_rates(env))
@@ -159,7 +158,8 @@ def _ports(env: Environment) -> Iterator[Problem]:
 
 
 def _bios(env: Environment) -> Iterator[Problem]:
-    kinds = {pool.kind: catalog.server(pool.kind) for pool in env.pools}
+    listed = catalog.server_kinds()
+    kinds = {pool.kind: catalog.server(pool.kind) for pool in env.pools if pool.kind in listed}
     for name, value in env.machines.bios.items():
         for kind in kinds.values():
             known = kind.bios.get(name)
