@@ -16,9 +16,11 @@ import paramiko
 from testinfra.backend.paramiko import ParamikoBackend
 from testinfra.host import Host
 
+from supernode.clients.ssh import load_key
 from supernode.records import DeviceOutput, Outputs
 from supernode.verify.gather import Connect, Run, UnreachableError
 
+SSH_PORT = 22
 CONNECT_S = 10
 COMMAND_S = 180
 SWITCH_USER = "admin"
@@ -39,9 +41,9 @@ class Login:
 class PinnedBackend(ParamikoBackend):  # type: ignore[misc]
     """testinfra's paramiko backend with pinned host keys, no agent, and limits on every wait."""
 
-    def __init__(self, address: str, user: str, key: Path, host_keys: tuple[str, ...]) -> None:
+    def __init__(self, address: str, user: str, key: Path, host_keys: tuple[str, ...], port: int = SSH_PORT) -> None:
         super().__init__(f"{user}@{address}", timeout=CONNECT_S)
-        self._address, self._user, self._key, self._host_keys = address, user, key, host_keys
+        self._address, self._user, self._key, self._host_keys, self._port = address, user, key, host_keys, port
 
     @functools.cached_property
     def client(self) -> paramiko.SSHClient:
@@ -49,15 +51,17 @@ class PinnedBackend(ParamikoBackend):  # type: ignore[misc]
         client = paramiko.SSHClient()
         client.set_missing_host_key_policy(paramiko.RejectPolicy())
         keys = client.get_host_keys()
+        known = self._address if self._port == SSH_PORT else f"[{self._address}]:{self._port}"
         for line in self._host_keys:
-            entry = paramiko.hostkeys.HostKeyEntry.from_line(f"{self._address} {line}")
+            entry = paramiko.hostkeys.HostKeyEntry.from_line(f"{known} {line}")
             if entry is not None and entry.key is not None:
-                keys.add(self._address, entry.key.get_name(), entry.key)
+                keys.add(known, entry.key.get_name(), entry.key)
         limits = {"timeout": CONNECT_S, "banner_timeout": CONNECT_S, "auth_timeout": CONNECT_S}
         client.connect(
             self._address,
+            port=self._port,
             username=self._user,
-            key_filename=str(self._key),
+            pkey=load_key(self._key.read_text(encoding="utf-8")),
             allow_agent=False,
             look_for_keys=False,
             **limits,  # type: ignore[arg-type]
@@ -106,7 +110,7 @@ def connector(outputs: Outputs, login: Login) -> Connect:
             return _refuse(_state(device) or "no host key is known")
         user = login.switch_user if device.kind == "switch" else login.user
         host = Host(PinnedBackend(device.address, user, login.key, device.host_keys))
-        return lambda command: _run(host, command, device)
+        return lambda command: run_on(host, command, device)
 
     return connect
 
@@ -118,7 +122,12 @@ def _refuse(why: str) -> Run:
     return run
 
 
-def _run(host: Host, command: str, device: DeviceOutput) -> str:
+def run_on(host: Host, command: str, device: DeviceOutput) -> str:
+    """Run a command and return its standard output.
+
+    Raises:
+        UnreachableError: in one line, why, with what the engine last knew of a device that is not ready.
+    """
     try:
         return str(host.run(command).stdout)
     except paramiko.BadHostKeyException as error:

@@ -5,7 +5,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from world import World  # noqa: E402
+from world import World
 
 
 @pytest.fixture

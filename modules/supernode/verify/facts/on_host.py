@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import concurrent.futures
 import json
+import os
 import subprocess
 import sys
 import time
@@ -24,7 +25,9 @@ AT_ONCE = 16
 
 
 def run(argv: list[str]) -> Answer:
-    """Run one program; never raise."""
+    """Run one program; never raise. Root needs no sudo, and a switch on which root logs in may have none."""
+    if argv[:2] == ["sudo", "-n"] and os.geteuid() == 0:
+        argv = argv[2:]
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL)
     except FileNotFoundError as gone:

@@ -1,0 +1,113 @@
+"""Every check by name: what it observes, with which tool, and on what its good and bad samples rest.
+
+A check is *proven* when every parser that it leans on reads recorded output of the real tool, both from a healthy and
+from a faulty machine; where one sample was documented or composed, it is *modelled*. The samples lie in
+tests/unit/verify/samples with their origins; a test holds this table against them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Origin = Literal["recorded", "documented", "composed"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check.
+
+    Attributes:
+        observes: what it looks at, for a person.
+        good, bad: samples of a healthy and of a faulty machine, each file with its origin; empty for a check without a
+            parser of its own: then `live` names the test in which the tool itself ran.
+        live: the test that runs the real tool, or "".
+    """
+
+    name: str
+    observes: str
+    good: tuple[tuple[str, Origin], ...]
+    bad: tuple[tuple[str, Origin], ...]
+    live: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Tell whether recorded samples, or the tool itself, show both the good and the bad."""
+        recorded = all(origin == "recorded" for _, origin in (*self.good, *self.bad))
+        return recorded and (bool(self.good and self.bad) or bool(self.live))
+
+
+_IN_NAMESPACES = "tests/lab/test_verify_in_namespaces.py"
+
+CHECKS = {
+    check.name: check
+    for check in (
+        Check("reach", "ssh to the management address, host key pinned", (), (), "tests/unit/verify/test_reach.py"),
+        Check(
+            "identity",
+            "serial and UUID in /sys/class/dmi/id, host name",
+            (("dmi-composed-good.txt", "composed"),),
+            (("dmi-composed-placeholder.txt", "composed"),),
+        ),
+        Check(
+            "image",
+            "the digest in /etc/supernode/image",
+            (("image-composed-good.txt", "composed"),),
+            (("image-composed-absent.txt", "composed"),),
+        ),
+        Check(
+            "cabling",
+            "LLDP neighbours at both ends of every cable (lldpcli)",
+            (("lldpd-1.0.16-json0-good.txt", "recorded"), ("lldpd-1.0.16-json-good.txt", "recorded")),
+            (("lldpd-1.0.16-json0-swapped.txt", "recorded"), ("lldpd-1.0.16-no-daemon.err", "recorded")),
+            _IN_NAMESPACES,
+        ),
+        Check(
+            "ports",
+            "switch ports: state, carrier, MTU (ip addr)",
+            (("iproute2-6.1.0-addr-good.txt", "recorded"),),
+            (("iproute2-6.1.0-addr-no-carrier.txt", "recorded"),),
+            _IN_NAMESPACES,
+        ),
+        Check(
+            "rails",
+            "rails of hosts: state, carrier, MTU, address (ip addr)",
+            (("iproute2-6.1.0-addr-good.txt", "recorded"),),
+            (("iproute2-6.1.0-addr-no-carrier.txt", "recorded"),),
+            _IN_NAMESPACES,
+        ),
+        Check(
+            "mtu",
+            "pings with the don't-fragment bit: the MTU passes, one byte more does not",
+            (("iputils-20221126-full.txt", "recorded"), ("iputils-20221126-over.txt", "recorded")),
+            (("iputils-20221126-blackhole.txt", "recorded"), ("iputils-20221126-unreach.txt", "recorded")),
+            _IN_NAMESPACES,
+        ),
+        Check("rate", "TCP flows over every cable both ways, median of 1 s windows", (), (), _IN_NAMESPACES),
+        Check(
+            "fib",
+            "next hops in the kernel's table (ip route)",
+            (("iproute2-6.1.0-route-good.txt", "recorded"),),
+            (("iproute2-6.1.0-route-linkdown.txt", "recorded"),),
+            _IN_NAMESPACES,
+        ),
+        Check(
+            "time",
+            "offset and state of chrony (chronyc tracking)",
+            (("chrony-4.3-good.txt", "recorded"),),
+            (("chrony-4.3-offset.txt", "recorded"), ("chrony-4.3-unsynchronised.txt", "recorded")),
+        ),
+        Check(
+            "rate (hardware)",
+            "the speed that a port negotiated (/sys/class/net/*/speed)",
+            (("sysfs-composed-speed-400g.txt", "composed"),),
+            (("sysfs-composed-speed-100g.txt", "composed"),),
+        ),
+    )
+}
+
+
+def proof() -> tuple[int, int]:
+    """Return how many checks are proven, and how many only modelled."""
+    proven = sum(check.proven for check in CHECKS.values())
+    return proven, len(CHECKS) - proven
