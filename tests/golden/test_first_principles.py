@@ -1,7 +1,7 @@
-"""The lab's cabling and routing computed a second time, from the words of the family alone: no code of the design is used.
+"""The lab's cabling and routing computed a second time, from the words of the family alone, without the design's code.
 
-Rail r of every host ends on leaf r of its unit; host port n of a leaf is its n-th port; a leaf has one cable to each spine for each lane; the leaf
-has the even address of a /31, the host the odd one above it.
+Rail r of every host ends on leaf r of its unit; host port n of a leaf is its n-th port; a leaf has one cable to each spine
+for each lane; the leaf has the even address of a /31, the host the odd one above it.
 """
 
 import csv
@@ -28,7 +28,14 @@ def expected_cabling():
     cables, number = {}, 1
     for host in range(1, HOSTS + 1):
         for rail in range(RAILS):
-            cables[f"C{number:05d}"] = ("rail", f"gpu-{host:03d}", f"rail{rail}", f"su01-leaf{rail}", f"swp{host}", "10")
+            cables[f"C{number:05d}"] = (
+                "rail",
+                f"gpu-{host:03d}",
+                f"rail{rail}",
+                f"su01-leaf{rail}",
+                f"swp{host}",
+                "10",
+            )
             number += 1
     for spine in range(1, SPINES + 1):
         for rail in range(RAILS):
@@ -81,7 +88,9 @@ def test_every_leaf_reaches_every_other_by_all_spines(lab):
     for rail in range(RAILS):
         fib = wanted[f"su01-leaf{rail}"].fib
         others = {f"198.18.{8 + r // 2}.{128 * (r % 2)}/25" for r in range(RAILS) if r != rail}
-        assert {prefix: width for prefix, width in fib.items() if prefix.endswith("/25")} == dict.fromkeys(others, SPINES)
+        assert {prefix: width for prefix, width in fib.items() if prefix.endswith("/25")} == dict.fromkeys(
+            others, SPINES
+        )
     assert set(wanted["spine01"].fib.values()) == {1}
 
 
@@ -92,7 +101,7 @@ def test_management_and_bmc_addresses_of_a_host_end_alike(lab):
         )
 
 
-# DGX SuperPOD H100 reference architecture, table 4: scalable units -> leaves, spines, leaf-spine cables (one node slot is the spare's).
+# DGX SuperPOD H100 reference architecture, table 4: scalable units -> leaves, spines, leaf-spine cables.
 TABLE_4 = {1: (8, 4, 256), 2: (16, 8, 512), 3: (24, 16, 768), 4: (32, 16, 1024)}
 
 

@@ -19,10 +19,16 @@ CASES = {path.parent.name: path.parent for path in sorted((INVENTORIES / "exampl
 CASES["lab"] = INVENTORIES / "lab"
 
 
+def digest(content):
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
 def built(case):
     """The design of a case, without what a lab run binds to its slots."""
     folder = CASES[case]
-    return design.build(spec.read({name: (folder / f"{name}.yml").read_text() for name in ("environment", "allocation")}))
+    return design.build(
+        spec.read({name: (folder / f"{name}.yml").read_text() for name in ("environment", "allocation")})
+    )
 
 
 def artefacts(found):
@@ -31,15 +37,21 @@ def artefacts(found):
     yield "bmc.csv", "".join(export.bmc_csv(found))
     yield "switches.csv", "".join(export.switches_csv(found))
     yield "site.json", "".join(export.site_json(found))
-    files = {h.name: found.files(h.name) for h in found.hosts} | {s.name: found.switch_files(s.name) for s in found.switches}
-    sums = [f"{hashlib.sha256(f.content.encode()).hexdigest()}  {device}{f.path}" for device in files for f in files[device]]
+    files = {h.name: found.files(h.name) for h in found.hosts} | {
+        s.name: found.switch_files(s.name) for s in found.switches
+    }
+    sums = [
+        f"{hashlib.sha256(f.content.encode()).hexdigest()}  {device}{f.path}" for device in files for f in files[device]
+    ]
     yield "SHA256SUMS", "\n".join(sums) + "\n"
     shown = {found.hosts[0].name, found.switches[0].name, found.switches[-1].name}
     for device in shown:
         for file in files[device]:
             yield f"files/{device}{file.path}", file.content
     wanted = expectations.build(found).to_json()
-    sample = {kind: {name: wanted[kind][name] for name in wanted[kind] if name in shown} for kind in ("hosts", "switches")}
+    sample = {
+        kind: {name: wanted[kind][name] for name in wanted[kind] if name in shown} for kind in ("hosts", "switches")
+    }
     yield "expectations.json", json.dumps(sample, indent=1) + "\n"
 
 

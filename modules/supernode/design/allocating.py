@@ -68,16 +68,25 @@ class Draft:
         return taken + [(offset, 1) for offset in kept]
 
 
-def reserved(env: Environment, network: IPv4Network) -> list[int]:
-    """Return the offsets inside an IPv4 network that the site's own machines hold."""
-    sites = env.site
-    named = [sites.serve.address, *(n.gateway for n in (sites.networks.management, sites.networks.bmc) if n.gateway)]
-    for server in sites.time_servers:
+def site_addresses(env: Environment) -> Iterator[tuple[Path, IPv4Address]]:
+    """Yield the addresses that the site's own machines hold, with where the environment says so; names are left out."""
+    for name in ("management", "bmc"):
+        gateway = getattr(env.site.networks, name).gateway
+        if gateway:
+            yield ("site", "networks", name, "gateway"), gateway
+    for index, server in enumerate(env.site.time_servers):
         try:
-            named.append(IPv4Address(server))
+            yield ("site", "time_servers", index), IPv4Address(server)
         except ValueError:
-            continue  # a name; it stands where its own zone says
-    return sorted({int(a) - int(network.network_address) for a in named if a in network})
+            continue  # a name: it stands where its zone says
+    for index, address in enumerate(env.site.name_servers):
+        yield ("site", "name_servers", index), address
+    yield ("site", "serve", "address"), env.site.serve.address
+
+
+def reserved(env: Environment, network: IPv4Network) -> set[int]:
+    """Return the offsets inside a network that the site's own machines hold."""
+    return {int(a) - int(network.network_address) for _, a in site_addresses(env) if a in network}
 
 
 def extend(env: Environment, saved: Allocation | None) -> Allocation:
@@ -97,7 +106,7 @@ def extend(env: Environment, saved: Allocation | None) -> Allocation:
         draft, "fabric", env.fabric.racks, ("fabric", "racks"), max(b.place + b.count for b in draft.switches)
     )
     problems += _uplinks(draft)
-    problems += _fits(draft)
+    problems += _fits(draft) + _taken(draft)
     problems += stacks.assign(draft.env, draft.hosts, draft.switches)
     if problems:
         raise Refusal(problems)
@@ -335,6 +344,22 @@ def _fits(draft: Draft) -> list[Problem]:
     if ports and ports > draft.ports:
         what = f"fabric.unit is {ports}, allocation.yml gave every leaf {draft.ports} host ports"
         problems.append(Problem(("fabric", "unit"), what, "keep the unit: growing it would move addresses"))
+    return problems
+
+
+def _taken(draft: Draft) -> list[Problem]:
+    """Return addresses of the site that a host, its controller or a switch was given before the site claimed them."""
+    networks = draft.env.site.networks
+    hosts = [(b.address, b.count, f"{b.pool}-{b.first:03d} and its block") for b in draft.hosts]
+    switches = [(b.address, b.count, f"the {b.tier} switches") for b in draft.switches]
+    problems = []
+    for path, address in site_addresses(draft.env):
+        for network, blocks in ((networks.management.cidr, hosts + switches), (networks.bmc.cidr, hosts)):
+            offset = int(address) - int(network.network_address)
+            for first, count, who in blocks:
+                if address in network and first <= offset < first + count:
+                    what = f"{address} was given to {who} in allocation.yml"
+                    problems.append(Problem(path, what, f"choose one of the first {FIRST_ADDRESS - 1} of {network}"))
     return problems
 
 

@@ -31,7 +31,9 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
         rates = list(_rates(env))
         problems += _room(env)
         problems += rates or [problem for check in (_ports, _switch_room) for problem in check(env)]
-    return [p for p in problems if not any(p.path[: len(path)] == path for path in broken)]
+    # A network that is wrong says nothing about its gateway either: there the whole network counts as broken.
+    silent = [path[:3] if path[:2] == ("site", "networks") else path for path in broken]
+    return [p for p in problems if not any(p.path[: len(path)] == path for path in silent)]
 
 
 def _networks(env: Environment) -> Iterator[Problem]:
@@ -61,19 +63,17 @@ def _names(env: Environment) -> Iterator[Problem]:
     for user, path, named in users:
         for index, rack in enumerate(named):
             if rack not in racks:
-                yield Problem(
-                    (*path, index), f"{user} names rack {rack}, which does not exist", f"racks: {', '.join(racks)}"
-                )
+                what = f"{user} names rack {rack}, which does not exist"
+                yield Problem((*path, index), what, f"racks: {', '.join(dict.fromkeys(racks))}")
             elif rack in taken:
                 yield Problem(
                     (*path, index), f"{user} names rack {rack}, which {taken[rack]} has", "a rack has one user"
                 )
             taken.setdefault(rack, user)
     for index, pool in enumerate(env.pools):
-        if pool.name == "fabric" or pool.name.startswith(("spine", "su0", "su1")):
-            yield Problem(
-                ("pools", index, "name"), f"a pool may not be called {pool.name}: switches are", "choose another name"
-            )
+        if pool.name == "fabric":
+            what = "a pool may not be called fabric: allocation.yml keeps the switches' racks under that name"
+            yield Problem(("pools", index, "name"), what, "choose another name")
 
 
 def _unique(what: str, names: list[str], path: Callable[[int], Path]) -> Iterator[Problem]:
@@ -150,8 +150,8 @@ def _ports(env: Environment) -> Iterator[Problem]:
         yield Problem(("fabric", "oversubscription"), what, "allow more, or take faster uplinks or a smaller unit")
     rails = sizing.rails(env)
     if units * rails * lanes > sizing.spine_ports(env):
-        each = f"{units * rails} leaves have {lanes} cables to each spine"
-        what = f"{each}, a {fabric.spine} has {sizing.spine_ports(env)} ports"
+        each = f"{units * rails} leaves x {lanes} cables make {units * rails * lanes} ports on each spine"
+        what = f"{each}, a {fabric.spine} has {sizing.spine_ports(env)}"
         yield Problem(
             ("fabric", "spines"), what, "more spines take fewer cables each; a larger fabric needs a third tier"
         )
@@ -169,7 +169,8 @@ def _bios(env: Environment) -> Iterator[Problem]:
             elif known is not None and not known.admits(value):
                 wanted = ", ".join(known.values) or f"a value of type {known.type}"
                 what = f"BIOS attribute {name} of {kind.name} may be {wanted}, not {value}"
-                yield Problem(("machines", "bios", name), what)
+                quotes = "put quotes around it: YAML reads On, Off, Yes and No as true or false"
+                yield Problem(("machines", "bios", name), what, quotes if isinstance(value, bool) else None)
 
 
 def _room(env: Environment) -> Iterator[Problem]:

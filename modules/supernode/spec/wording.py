@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import typing
 from collections.abc import Mapping, Sequence
+from ipaddress import IPv4Network
 from typing import Any
 
 from pydantic import BaseModel
 
 from supernode.errors import Path, Problem
-from supernode.spec.mending import without_tags
+from supernode.spec.mending import step, without_tags
 from supernode.spec.yamltext import spell
 
 _LIMITS = {
@@ -74,8 +74,8 @@ def _value(row: Mapping[str, Any], where: str) -> tuple[str, str | None]:
         return f"{where} is {_shown(value)}, wanted: {_LIMITS[kind].format(**context)}", None
     if kind == "string_pattern_mismatch":
         return f"{where} is {_shown(value)}, which does not match {context['pattern']}", None
-    if kind.startswith("ip_v4_network") and isinstance(value, str) and "host bits" in row["msg"]:
-        return f"{where} is {value}, which has host bits set", "give the network's first address"
+    if kind.startswith("ip_v4_network") and (first := _first_address(value)):
+        return f"{where} is {value}, which has host bits set", f"the network is {first}"
     for prefix, wanted in _KINDS.items():
         if kind.startswith(prefix):
             hint = (
@@ -100,7 +100,7 @@ def _shown(value: Any) -> str:
 
 
 def _near(key: str, known: list[str]) -> str:
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.7)
     return f"did you mean {near[0]}?" if near else f"known here: {', '.join(known)}"
 
 
@@ -108,25 +108,17 @@ def _keys(model: type[BaseModel] | None) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()] if model else []
 
 
+def _first_address(value: Any) -> IPv4Network | None:
+    """Return the network that an address with host bits lies in; None for what is no network at all."""
+    try:
+        return IPv4Network(value, strict=False)
+    except (ValueError, TypeError):
+        return None
+
+
 def _holder(model: type[BaseModel], path: Path) -> type[BaseModel] | None:
     """Follow a path through the models' annotations to the model that holds its end."""
     found: Any = model
     for part in path:
-        if isinstance(part, int) or not (isinstance(found, type) and issubclass(found, BaseModel)):
-            continue  # an index into a list, or a free key of a mapping: the annotation was unwrapped already
-        fields = {field.alias or name: field for name, field in found.model_fields.items()}
-        if part not in fields:
-            return None
-        found = _innermost(fields[str(part)].annotation)
+        found, _ = step(found, part)
     return found if isinstance(found, type) and issubclass(found, BaseModel) else None
-
-
-def _innermost(annotation: Any) -> Any:
-    """Return the model inside tuple[Model, ...], dict[str, Model], Model | None and the like."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    for argument in typing.get_args(annotation):
-        found = _innermost(argument)
-        if found is not None:
-            return found
-    return None
