@@ -12,7 +12,11 @@ from supernode.cli.design import design
 from supernode.cli.destroy import destroy
 from supernode.cli.engine import engine
 from supernode.cli.plan import plan
+from supernode.cli.report import report
+from supernode.cli.runs import runs
 from supernode.cli.shell import shell
+from supernode.cli.show import show
+from supernode.cli.verify import verify
 
 app = typer.Typer(
     help="GPU supernodes from racked metal to a verified cluster. Begin with `supernode check lab`.",
@@ -23,7 +27,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for _verb in (check, design, allocate, assign, plan, bringup, shell, engine, destroy):
+for _verb in (
+    check, design, show, allocate, assign, plan, bringup, verify, report, runs, shell, engine, destroy,
+):  # fmt: skip
     app.command()(_verb)
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from supernode.cli import inputs
-from supernode.cli.output import emit, errors_end_the_process
+from supernode.cli.output import emit, errors_end_the_process, say
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from supernode.bringup.provision import Row
+    from supernode.design import Design
     from supernode.plan import Plan
+    from supernode.workspace import EnvironmentFolder
 
 SHOWN_STEPS = 60  # more are counted by kind: a screen is for reading, --json for all
 _STYLES = {
@@ -34,11 +38,13 @@ def plan(
         list[str] | None, typer.Option(help="slot in service that may be installed anew; repeatable")
     ] = None,
     files: Annotated[bool, typer.Option("--files", help="show new files whole, too")] = False,
+    live: Annotated[bool, typer.Option("--live", help="also look at every machine and switch, by the engine")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the plan as JSON")] = False,
 ) -> None:
     """Compare the design with what the last run left: steps, file diffs, cables to move.
 
-    `supernode bringup` runs exactly the plan whose hash is shown here when it is given that hash.
+    `supernode bringup` runs exactly the plan whose hash is shown here when it is given that hash. With `--live` the
+    engine's own preview follows, over all stacks, after a look at everything that exists; nothing is changed by it.
 
     Example: supernode plan lab
     """
@@ -46,8 +52,36 @@ def plan(
 
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
-        found = load_plan(folder, inputs.design(folder), tuple(reinstall or ()))
-    emit(found.to_json() if as_json else None, as_json=as_json, text=lambda: as_text(found, files=files))
+        design = inputs.design(folder)
+        found = load_plan(folder, design, tuple(reinstall or ()))
+        rows = _preview(folder, design) if live else None
+    data = found.to_json() if rows is None else {**found.to_json(), "live": [asdict(row) for row in rows]}
+    emit(data, as_json=as_json, text=lambda: _both(as_text(found, files=files), rows))
+
+
+def _preview(folder: EnvironmentFolder, design: Design) -> list[Row]:
+    from supernode.boot import server
+    from supernode.bringup import provision
+
+    server.ensure_running(folder)
+    return provision.preview(folder, design, lambda event: say(f"{event.host or event.stage}: {event.detail}"))
+
+
+def _both(planned: RenderableType, rows: list[Row] | None) -> RenderableType:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    if rows is None:
+        return planned
+    table = Table(title="the engine's preview, all stacks", title_justify="left", box=None, header_style="dim")
+    for name in ("op", "resource", "stack", "what"):
+        table.add_column(name)
+    changing = [row for row in rows if row.op != "same"]
+    for row in changing:
+        table.add_row(row.op, row.resource, row.stack, row.detail)
+    same = Text(f"{len(rows) - len(changing)} of {len(rows)} resources stay as they are")
+    return Group(planned, Text(""), table if changing else Text("live: nothing differs"), same)
 
 
 def as_text(found: Plan, *, files: bool = False) -> RenderableType:
