@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import fnmatch
+import functools
 import hashlib
 import json
 import logging
@@ -68,7 +69,7 @@ class ImageStore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._gates: dict[str, asyncio.Lock] = {}
+        self._fetching: dict[str, asyncio.Task[None]] = {}
 
     async def get(self, url: str, digest: str, ca_pem: str) -> Path:
         """Return the raw image; its digest was verified when it was fetched.
@@ -78,24 +79,33 @@ class ImageStore:
         """
         if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
             raise CouldNotRun("supernode.digest", "is no SHA-256 in hex")
-        async with self._gates.setdefault(digest, asyncio.Lock()):
-            raw = self._folder / f"{digest}.raw"
-            if not raw.is_file():
-                await self._fetch(url, digest, ca_pem, raw)
+        raw = self._folder / f"{digest}.raw"
+        if not raw.is_file():
+            if digest not in self._fetching:
+                work = asyncio.create_task(self._fetch(url, digest, ca_pem, raw))
+                self._fetching[digest] = work
+                work.add_done_callback(functools.partial(self._fetched, digest))
+            # Shielded: the power of one machine that waits may be cut, the others go on waiting.
+            await asyncio.shield(self._fetching[digest])
         return raw
+
+    def _fetched(self, digest: str, work: asyncio.Task[None]) -> None:
+        del self._fetching[digest]
+        if not work.cancelled():
+            work.exception()  # looked at, for nobody may be waiting any more
 
     async def _fetch(self, url: str, digest: str, ca_pem: str, raw: Path) -> None:
         packed, unpacked = raw.with_suffix(".zst"), raw.with_suffix(".new")
         try:
-            await asyncio.to_thread(fetch, url, packed, ca_pem)
+            await fetch(url, packed, ca_pem)
             await _unpack(packed, unpacked)
             found = await asyncio.to_thread(_digest, unpacked)
             if found != digest:
                 raise CouldNotRun(url, f"the image is {found}, not {digest}")
             unpacked.replace(raw)
         finally:
-            for each in (packed, packed.with_name(f"{packed.name}.part"), unpacked):
-                each.unlink(missing_ok=True)
+            packed.unlink(missing_ok=True)
+            unpacked.unlink(missing_ok=True)
 
 
 async def _unpack(packed: Path, unpacked: Path) -> None:
@@ -241,7 +251,7 @@ class _Step:
         body = json.dumps(document).encode()
         headers = {"Authorization": f"Bearer {self.media.token}"}
         try:
-            await asyncio.to_thread(post, self.media.report_url, body, self.media.ca_pem, headers)
+            await post(self.media.report_url, body, self.media.ca_pem, headers)
         except FetchFailed as failure:
             return str(failure)
         return ""

@@ -1,11 +1,20 @@
-"""Downloads and reports as a BMC or a deploy step makes them: blocking, for a thread; TLS as told, no redirects."""
+"""Downloads and reports as a BMC or a deploy step makes them: TLS as told, no redirects.
+
+In threads of their own: TLS and disk of a hundred megabytes would hold up every BMC of the loop, and a site that does
+not answer would use up the threads that everything else needs.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import http.client
+import os
 import ssl
+import threading
 import urllib.parse
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from supernode.errors import CouldNotRun
@@ -13,6 +22,7 @@ from supernode.errors import CouldNotRun
 CHUNK = 1 << 20
 TIMEOUT_S = 30.0
 LIMIT_BYTES = 64 << 30
+_POOL = ThreadPoolExecutor(32, thread_name_prefix="fetch")
 
 
 class FetchFailed(CouldNotRun):
@@ -42,21 +52,14 @@ def trust(ca_pem: str | None) -> ssl.SSLContext:
     return context
 
 
-def fetch(
-    url: str,
-    into: Path,
-    ca_pem: str | None,
-    limit_bytes: int = LIMIT_BYTES,
-    progress: Callable[[int, int], None] | None = None,
-) -> int:
-    """Download a file, under another name until it is whole.
+async def fetch(url: str, into: Path, ca_pem: str | None, limit_bytes: int = LIMIT_BYTES) -> int:
+    """Download a file, under another name until it is whole; cancelled, it ends within a chunk and leaves nothing.
 
     Args:
         url: http or https.
-        into: the file to write.
-        ca_pem: what to trust for https; None trusts anyone.
+        into: the file to write, mode 0600.
+        ca_pem: what to trust for https; None trusts anyone, "" nobody.
         limit_bytes: larger answers are refused.
-        progress: called with the bytes so far and in all (0 when not known) after each MiB.
 
     Returns:
         The size in bytes.
@@ -64,28 +67,45 @@ def fetch(
     Raises:
         FetchFailed: see its `why`.
     """
-    partial = into.with_name(f"{into.name}.part")
-    connection = _connect(url, ca_pem)
+    stop = threading.Event()
+    loop = asyncio.get_running_loop()
     try:
-        answer = _exchange(connection, url, "GET", None, {})
-        size = _store(answer, partial, url, limit_bytes, progress)
-    except OSError as error:
-        raise FetchFailed(url, "connect", str(error)) from error
+        return await loop.run_in_executor(_POOL, _fetch, url, into, ca_pem, limit_bytes, stop)
     finally:
-        connection.close()
-    partial.replace(into)
-    return size
+        stop.set()
 
 
-def post(url: str, body: bytes, ca_pem: str, headers: Mapping[str, str]) -> None:
+async def post(url: str, body: bytes, ca_pem: str, headers: Mapping[str, str]) -> None:
     """Send a JSON document.
 
     Raises:
         FetchFailed: it did not arrive, or the answer is no 2xx.
     """
+    await asyncio.get_running_loop().run_in_executor(_POOL, _post, url, body, ca_pem, headers)
+
+
+def _fetch(url: str, into: Path, ca_pem: str | None, limit_bytes: int, stop: threading.Event) -> int:
+    into.parent.mkdir(parents=True, exist_ok=True)
+    partial = into.with_name(f".{into.name}.{uuid.uuid4().hex[:8]}")
+    connection = _connect(url, ca_pem)
+    try:
+        answer = _exchange(connection, url, "GET", None, {})
+        size = _store(answer, partial, url, limit_bytes, stop)
+        partial.replace(into)
+    except OSError as error:
+        raise FetchFailed(url, "connect", str(error)) from error
+    finally:
+        partial.unlink(missing_ok=True)
+        connection.close()
+    return size
+
+
+def _post(url: str, body: bytes, ca_pem: str, headers: Mapping[str, str]) -> None:
     connection = _connect(url, ca_pem)
     try:
         _exchange(connection, url, "POST", body, {"Content-Type": "application/json", **headers}).read()
+    except OSError as error:
+        raise FetchFailed(url, "connect", str(error)) from error
     finally:
         connection.close()
 
@@ -123,23 +143,17 @@ def _exchange(
     return answer
 
 
-def _store(
-    answer: http.client.HTTPResponse,
-    path: Path,
-    url: str,
-    limit_bytes: int,
-    progress: Callable[[int, int], None] | None,
-) -> int:
+def _store(answer: http.client.HTTPResponse, path: Path, url: str, limit_bytes: int, stop: threading.Event) -> int:
     total, done = answer.length or 0, 0
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as stream:
+    # Private from the start: a deploy ISO carries a token.
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
         while chunk := answer.read(CHUNK):
             done += len(chunk)
             if max(done, total) > limit_bytes:
                 raise FetchFailed(url, "length", f"larger than {limit_bytes} bytes")
+            if stop.is_set():
+                raise FetchFailed(url, "connect", "given up")
             stream.write(chunk)
-            if progress is not None:
-                progress(done, total)
     if total and done != total:
         raise FetchFailed(url, "length", f"ended after {done} of {total} bytes")
     return done

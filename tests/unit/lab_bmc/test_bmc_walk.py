@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from bmc_bench import INSERT, SYSTEM, V1, bench, site
 
 from supernode import catalog
+from supernode.lab.bmc.resources import root
 
 # Types whose schema has no Status.
 NO_STATUS = {
@@ -148,6 +150,18 @@ def test_what_does_not_exist_is_told_in_redfishs_form(tmp_path: Any) -> None:
     asyncio.run(scenario())
 
 
+def test_the_metadata_names_every_type_that_occurs(tmp_path: Any, tree: tuple[dict[str, Any], set[str]]) -> None:
+    async def scenario() -> tuple[str, str]:
+        async with bench(tmp_path) as b, b.client.http.get(f"{b.client.base}{V1}/$metadata") as reply:
+            return await reply.text(), reply.content_type
+
+    text, content_type = asyncio.run(scenario())
+    assert content_type == "application/xml"
+    spaces = {each.get("Namespace") for each in ElementTree.fromstring(text).iter(f"{{{root.EDMX}}}Include")}  # noqa: S314 - our own text
+    kinds = {page["@odata.type"].removeprefix("#").rpartition(".")[0] for page in tree[0].values()}
+    assert {kind for kind in kinds if not kind.startswith("AttributeRegistry")} <= spaces
+
+
 def test_a_body_that_is_no_object_is_refused(tmp_path: Any) -> None:
     async def scenario() -> None:
         async with bench(tmp_path) as b:
@@ -166,7 +180,9 @@ def test_logs_can_be_paged(tmp_path: Any) -> None:
             page = await b.client.read(f"{SYSTEM}/LogServices/SEL/Entries?$skip=1&$top=2")
             assert [entry["Message"] for entry in page["Members"]] == ["event 1", "event 2"]
             assert page["Members@odata.count"] == 5
-            assert (await b.client.get(f"{SYSTEM}/LogServices/SEL/Entries?$top=x")).status == 400
+            for wrong in ("x", "-1"):
+                answer = await b.client.get(f"{SYSTEM}/LogServices/SEL/Entries?$top={wrong}")
+                assert answer.ids == ["QueryParameterValueTypeError"]
             await b.client.post(f"{SYSTEM}/LogServices/SEL/Actions/LogService.ClearLog")
             b.bmc.record("after")
             entries = (await b.client.read(f"{SYSTEM}/LogServices/SEL/Entries"))["Members"]

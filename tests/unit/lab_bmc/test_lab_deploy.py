@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import subprocess
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bmc_bench import Site, site
+from bmc_bench import Site, eventually, site
 
 from supernode.lab.chassis import MediaInfo
 from supernode.lab.deploy import Hardware, ImageStore, Pace, deploy
@@ -102,6 +104,22 @@ def test_it_reports_as_the_init_does_and_writes_what_the_contract_says(tmp_path:
     asyncio.run(scenario())
 
 
+def test_the_init_of_the_real_medium_does_the_same() -> None:
+    """Both follow one contract and neither can import the other: their texts are held against each other."""
+    init = (resources.files("supernode.boot") / "deploy" / "init").read_text()
+    main = init[init.index("main() {") :]
+    told = re.findall(r"\breport (started|progress|ok) \"([^\"$]*)", main)
+    assert told == [("started", ""), ("progress", "writing "), ("progress", "verifying "), ("ok", "written to ")]
+    phases = re.findall(r"PHASE=(\w+)", main)
+    assert {"network", "enrol", "disk", "write", "seed"} <= set(phases)
+    assert phases.index("enrol") < phases.index("disk") < phases.index("write")
+    for name in ("token", "ca.pem", "image", "report.json"):
+        assert re.search(rf">{re.escape(name)}\b", init), name
+    assert "for name in meta-data user-data network-config" in init
+    assert "STAY=300" in init
+    assert Pace() == Pace(report_tries=10, report_s=3.0, write_tries=3, write_s=5.0, stay_s=300.0)
+
+
 def test_a_dead_token_writes_nothing(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with run(tmp_path) as r:
@@ -178,6 +196,22 @@ def test_many_machines_fetch_one_image_once(tmp_path: Path) -> None:
             await r.go(store=ImageStore(r.folder))  # a daemon started again
             assert sum("GET" in line for line in r.served.asked) == 1
             assert [path.name for path in r.folder.iterdir()] == [f"{DIGEST}.raw"]
+
+    asyncio.run(scenario())
+
+
+def test_a_power_cut_of_one_machine_leaves_the_fetch_to_the_others(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with run(tmp_path) as r:
+            store = ImageStore(r.folder)
+            first = asyncio.create_task(r.go(store=store))
+            second = asyncio.create_task(r.go(store=store))
+            await eventually(lambda: store._fetching)
+            first.cancel()
+            await second
+            assert first.cancelled()
+            assert len(r.installed) == 1
+            assert sum("GET" in line for line in r.served.asked) == 1
 
     asyncio.run(scenario())
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from bmc_bench import ARGUMENTS, SEED, make_iso
 
+from supernode.boot import iso as boot_iso
 from supernode.errors import CouldNotRun
 from supernode.lab import iso
 
@@ -27,6 +29,25 @@ def test_it_is_read_whole_and_nothing_is_left_behind(
     assert media.ca_pem == SEED["ca.pem"]
     assert media.token == "one-time"
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_the_product_builds_is_read(tmp_path: Path) -> None:
+    for name in ("vmlinuz", "initrd.img", "efi.img"):
+        (tmp_path / name).write_bytes(b"\0" * 4096)
+    arguments = boot_iso.Arguments(
+        image="https://198.18.31.253:8443/images/a.raw.zst",
+        digest="ab" * 32,
+        size=1 << 20,
+        disk="/dev/disk/by-id/virtio-*",
+        report="https://198.18.31.253:8443/report/gpu-001",
+        port="02:00:00:00:00:01,198.18.0.11/23,198.18.0.1",
+    )
+    seed = {name: SEED[name] for name in boot_iso.SEED}
+    boot_iso.build(boot_iso.Base("any", tmp_path), seed, SEED["ca.pem"], "one-time", arguments, tmp_path / "d.iso")
+    media = asyncio.run(iso.read(tmp_path / "d.iso"))
+    found = {name: media.kernel_arguments[f"supernode.{name}"] for name in asdict(arguments)}
+    assert found == {name: str(value) for name, value in asdict(arguments).items()}
+    assert (media.seed, media.ca_pem, media.token) == (seed, SEED["ca.pem"], "one-time")
 
 
 def test_files_that_are_no_deploy_iso_are_refused(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ class Updates:
     async def _load(self, task: FirmwareTask, uri: str, components: set[str]) -> None:
         path = self._folder / f"firmware-{task.id}"
         try:
-            await asyncio.to_thread(fetch, uri, path, None, LIMIT_BYTES)
+            await fetch(uri, path, None, LIMIT_BYTES)
             image = json.loads(await asyncio.to_thread(path.read_bytes))
             task.component, task.version = self._accept(image, components)
         except FetchFailed as failure:

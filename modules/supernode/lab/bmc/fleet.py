@@ -21,6 +21,7 @@ from supernode.lab.bmc.hardware import Habits, Kind
 from supernode.lab.chassis import Chassis
 
 log = logging.getLogger(__name__)
+CLOSE_S = 0.5  # for answers on their way when all is closed; a slow BMC is not waited for
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Fleet:
         context = await asyncio.to_thread(self.authority.issue, folder, f"bmc-{chassis.slot}", address)
         await bmc.store.save()
         server = web.Server(functools.partial(front.handle, bmc), access_log=None)
-        runner = web.ServerRunner(server)
+        runner = web.ServerRunner(server, shutdown_timeout=CLOSE_S)
         await runner.setup()
         listener = _listen(chassis.slot, address, port)
         await web.SockSite(runner, listener, ssl_context=context).start()

@@ -7,6 +7,7 @@ import inspect
 import json
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from aiohttp import web
 
@@ -125,16 +126,16 @@ async def _run(bmc: Bmc, route: Route, call: Call) -> Reply:
 def _with_etag(reply: Reply, methods: Mapping[str, Route]) -> Reply:
     headers = {"Allow": ", ".join(sorted({*methods, "HEAD"})), **reply.headers}
     if reply.body is None or reply.status != 200 or "@odata.id" not in reply.body:
-        return Reply(reply.status, reply.body, headers)
+        return replace(reply, headers=headers)
     tag = etag(reply.body)
     return Reply(reply.status, {**reply.body, "@odata.etag": tag}, {"ETag": tag, **headers})
 
 
 def _response(reply: Reply, method: str) -> web.Response:
-    text = "" if reply.body is None else json.dumps(reply.body)
+    text = reply.xml if reply.body is None else json.dumps(reply.body)
     response = web.Response(status=reply.status, headers={**HEADERS, **reply.headers})
-    if reply.body is not None:
-        response.content_type = "application/json"
+    if text:
+        response.content_type = "application/xml" if reply.xml else "application/json"
         response.charset = "utf-8"
     if method == "HEAD":
         response.headers["Content-Length"] = str(len(text.encode()))

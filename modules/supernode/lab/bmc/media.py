@@ -66,9 +66,9 @@ class Media:
         Raises:
             CouldNotRun: it cannot be loaded, or is no deploy ISO.
         """
-        path = self._folder / "http-boot.iso"
+        path = self._folder / f"http-boot-{uuid.uuid4().hex[:8]}.iso"
         try:
-            await asyncio.to_thread(fetch, uri, path, self.trusted("boot"), LIMIT_BYTES)
+            await fetch(uri, path, self.trusted("boot"), LIMIT_BYTES)
             return await iso.read(path)
         finally:
             path.unlink(missing_ok=True)
@@ -83,9 +83,8 @@ class Media:
                 "CouldNotEstablishConnection", f"{uri}: VerifyCertificate is set and no certificate was uploaded"
             )
         try:
-            await asyncio.to_thread(fetch, uri, path, trusted, LIMIT_BYTES)
+            await fetch(uri, path, trusted, LIMIT_BYTES)
         except FetchFailed as failure:
-            path.with_name(f"{path.name}.part").unlink(missing_ok=True)
             if failure.why == "address":
                 raise RedfishError("ActionParameterValueNotInList", uri, "Image", "InsertMedia") from failure
             raise RedfishError("CouldNotEstablishConnection", str(failure)) from failure
@@ -123,7 +122,7 @@ def describe_certificate(pem: str) -> Mapping[str, object]:
         "Subject": {"CommonName": _common_name(certificate.subject)},
         "ValidNotBefore": certificate.not_valid_before_utc.strftime("%Y-%m-%dT%H:%M:%SZ"),
         "ValidNotAfter": certificate.not_valid_after_utc.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        "SerialNumber": f"{certificate.serial_number:x}",
+        "SerialNumber": certificate.serial_number.to_bytes(20).hex(":"),
         "Fingerprint": certificate.fingerprint(hashes.SHA256()).hex(":"),
         "FingerprintHashAlgorithm": "TPM_ALG_SHA256",
     }

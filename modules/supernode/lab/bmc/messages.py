@@ -30,7 +30,6 @@ _MESSAGES: dict[str, tuple[int, str, str, str]] = {
         "Correct the type.",
     ),
     "CouldNotEstablishConnection": (400, "Critical", "No connection to %1.", "Check address, server and certificates."),
-    "GeneralError": (400, "Critical", "%1", "See the text."),
     "InsufficientPrivilege": (
         403,
         "Critical",
@@ -66,6 +65,12 @@ _MESSAGES: dict[str, tuple[int, str, str, str]] = {
     ),
     "PropertyValueOutOfRange": (400, "Warning", "The value '%1' of %2 is out of range.", "Correct the value."),
     "PropertyValueTypeError": (400, "Warning", "The value '%1' of %2 has the wrong type.", "Correct the type."),
+    "QueryParameterValueTypeError": (
+        400,
+        "Warning",
+        "The value '%1' of the query parameter %2 has the wrong type.",
+        "Correct the type.",
+    ),
     "ResourceAlreadyExists": (409, "Critical", "A %1 with %2 '%3' exists already.", "Use another name."),
     "ResourceAtUriUnauthorized": (401, "Critical", "%1 refuses access: %2", "Check the credentials for it."),
     "ResourceInUse": (409, "Warning", "The resource is in use or changing its state.", "Try again later."),

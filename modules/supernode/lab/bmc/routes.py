@@ -36,11 +36,16 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer that is not simply 200 with a body."""
+    """An answer that is not simply 200 with a body.
+
+    Attributes:
+        xml: stands in the body's place.
+    """
 
     status: int = 204
     body: Body | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    xml: str = ""
 
 
 Handler = Callable[["Bmc", Call], "Body | Reply | Awaitable[Body | Reply]"]

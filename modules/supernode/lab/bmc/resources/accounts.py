@@ -21,7 +21,7 @@ WRITABLE = {"UserName": str, "Password": str, "RoleId": str, "Enabled": bool}
 def service(bmc: Bmc, _call: Call) -> Body:
     """Tell the rules for passwords."""
     return resource(
-        "AccountService.v1_15_1",
+        "AccountService",
         SERVICE,
         "Account Service",
         Status=HEALTHY,
@@ -47,7 +47,7 @@ def role(_bmc: Bmc, call: Call) -> Body:
     name = call.ids[0]
     if name not in ROLES:
         raise RedfishError("ResourceMissingAtURI", call.path)
-    body = resource("Role.v1_3_3", call.path, f"{name} role", RoleId=name, IsPredefined=True)
+    body = resource("Role", call.path, f"{name} role", RoleId=name, IsPredefined=True)
     return body | {"AssignedPrivileges": list(ROLES[name])}
 
 
@@ -129,7 +129,7 @@ def _check_names(bmc: Bmc, found: Account | None, call: Call) -> None:
 
 def _describe(bmc: Bmc, account: Account, path: str) -> Body:
     return resource(
-        "ManagerAccount.v1_12_1",
+        "ManagerAccount",
         path,
         "User Account",
         UserName=account.name,

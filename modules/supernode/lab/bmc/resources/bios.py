@@ -28,7 +28,7 @@ def bios(bmc: Bmc, _call: Call) -> Body:
             for text in bmc.state.bios_messages
         ],
     }
-    body = resource("Bios.v1_2_3", BIOS, "BIOS Configuration", AttributeRegistry=registry_name(bmc))
+    body = resource("Bios", BIOS, "BIOS Configuration", AttributeRegistry=registry_name(bmc))
     body |= {"@Redfish.Settings": annotation, "Attributes": dict(bmc.state.bios)}
     return body | {
         "Actions": {"#Bios.ResetBios": {"target": RESET}},
@@ -43,7 +43,7 @@ def settings(bmc: Bmc, _call: Call) -> Body:
 
 
 def _settings(bmc: Bmc) -> Body:
-    body = resource("Bios.v1_2_3", SETTINGS, "BIOS Pending Settings", AttributeRegistry=registry_name(bmc))
+    body = resource("Bios", SETTINGS, "BIOS Pending Settings", AttributeRegistry=registry_name(bmc))
     return body | {"Attributes": dict(bmc.state.bios_pending)}
 
 

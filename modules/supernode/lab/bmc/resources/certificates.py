@@ -47,7 +47,7 @@ def _describe(bmc: Bmc, path: str) -> Body:
     pem = bmc.state.certificates[PLACES[place]].get(number)
     if pem is None:
         raise RedfishError("ResourceMissingAtURI", path)
-    return resource("Certificate.v1_9_0", path, "Certificate", **describe_certificate(pem))
+    return resource("Certificate", path, "Certificate", **describe_certificate(pem))
 
 
 for _path in PLACES:

@@ -21,7 +21,7 @@ def chassis(bmc: Bmc, _call: Call) -> Body:
     """Show the enclosure."""
     power = bmc.chassis.power_state()
     return resource(
-        "Chassis.v1_25_1",
+        "Chassis",
         ONE,
         "Chassis",
         ChassisType="RackMount",
@@ -48,4 +48,4 @@ def assembly(bmc: Bmc, call: Call) -> Body:
         "SerialNumber": bmc.chassis.identity.board_serial,
         "Status": HEALTHY,
     }
-    return resource("Assembly.v1_5_1", call.path, "Assemblies", Assemblies=[board])
+    return resource("Assembly", call.path, "Assemblies", Assemblies=[board])

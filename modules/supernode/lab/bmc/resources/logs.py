@@ -13,7 +13,7 @@ from supernode.lab.bmc.routes import Body, Call, Reply, get, post
 
 SERVICES = f"{V1}/Systems/1/LogServices"
 CONSOLE_LINES = 200
-ENTRY = "LogEntry.v1_17_0"
+ENTRY = "LogEntry"
 
 
 def _event_log(bmc: Bmc, path: str) -> list[Body]:
@@ -83,9 +83,7 @@ def service(bmc: Bmc, call: Call) -> Body:
     actions: dict[str, Any] = {}
     if log.clear is not None:
         actions = {"Actions": {"#LogService.ClearLog": {"target": f"{call.path}/Actions/LogService.ClearLog"}}}
-    body = resource(
-        "LogService.v1_7_0", call.path, log.name, Status=HEALTHY, ServiceEnabled=True, LogEntryType=log.kind
-    )
+    body = resource("LogService", call.path, log.name, Status=HEALTHY, ServiceEnabled=True, LogEntryType=log.kind)
     body |= {"MaxNumberOfRecords": log.records, "OverWritePolicy": "WrapsWhenFull", "DateTime": timestamp(bmc.now())}
     return body | {"DateTimeLocalOffset": "+00:00", "Entries": link(f"{call.path}/Entries"), **actions}
 

@@ -38,7 +38,7 @@ def managers(_bmc: Bmc, call: Call) -> Body:
 def manager(bmc: Bmc, _call: Call) -> Body:
     """Show the BMC."""
     return resource(
-        "Manager.v1_19_1",
+        "Manager",
         ONE,
         "Manager",
         ManagerType="BMC",
@@ -92,7 +92,7 @@ def ports(_bmc: Bmc, call: Call) -> Body:
 def port(bmc: Bmc, call: Call) -> Body:
     """Show it."""
     mac = bmc.chassis.identity.bmc_mac
-    body = resource("EthernetInterface.v1_12_0", call.path, "BMC port", Status=HEALTHY, InterfaceEnabled=True)
+    body = resource("EthernetInterface", call.path, "BMC port", Status=HEALTHY, InterfaceEnabled=True)
     return body | {"MACAddress": mac, "PermanentMACAddress": mac, "LinkStatus": "LinkUp"}
 
 
@@ -107,7 +107,7 @@ def drive(bmc: Bmc, _call: Call) -> Body:
     """Show what is in it."""
     medium = bmc.state.medium
     return resource(
-        "VirtualMedia.v1_6_3",
+        "VirtualMedia",
         DRIVE,
         "Virtual CD",
         MediaTypes=["CD", "DVD"],

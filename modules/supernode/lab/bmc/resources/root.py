@@ -7,9 +7,28 @@ from typing import Any
 from supernode.lab.bmc.controller import Bmc
 from supernode.lab.bmc.hardware import BiosAttribute
 from supernode.lab.bmc.messages import RedfishError
-from supernode.lab.bmc.resources.shape import V1, collection, link, resource
-from supernode.lab.bmc.routes import Body, Call, get
+from supernode.lab.bmc.resources.shape import V1, VERSIONS, collection, link, resource
+from supernode.lab.bmc.routes import Body, Call, Reply, get
 
+EDM = "http://docs.oasis-open.org/odata/ns/edm"
+EDMX = "http://docs.oasis-open.org/odata/ns/edmx"
+COLLECTIONS = (
+    "Certificate",
+    "Chassis",
+    "ComputerSystem",
+    "EthernetInterface",
+    "LogEntry",
+    "LogService",
+    "Manager",
+    "ManagerAccount",
+    "MessageRegistryFile",
+    "Processor",
+    "Role",
+    "Session",
+    "SoftwareInventory",
+    "Task",
+    "VirtualMedia",
+)
 SERVICES = {
     "Systems": "Systems",
     "Chassis": "Chassis",
@@ -31,7 +50,7 @@ def versions(_bmc: Bmc, _call: Call) -> Body:
 @get(V1, privilege=None)
 def service_root(bmc: Bmc, _call: Call) -> Body:
     """Tell where everything is."""
-    root = resource("ServiceRoot.v1_16_1", f"{V1}/", "Root Service")
+    root = resource("ServiceRoot", f"{V1}/", "Root Service")
     return {
         **root,
         "Id": "RootService",
@@ -59,6 +78,29 @@ def odata(_bmc: Bmc, _call: Call) -> Body:
     return {"@odata.context": f"{V1}/$metadata", "value": value}
 
 
+@get(f"{V1}/$metadata", privilege=None)
+def metadata(_bmc: Bmc, _call: Call) -> Reply:
+    """Name the schemas that the resources follow, as OData wants it (DSP0266, "OData $metadata")."""
+    kinds = [*VERSIONS, *(f"{kind}Collection" for kind in COLLECTIONS)]
+    references = "".join(_reference(kind) for kind in sorted(kinds))
+    schema = (
+        f'<Schema xmlns="{EDM}" Namespace="Service"><EntityContainer Name="Service" Extends="{_root_type()}"/></Schema>'
+    )
+    services = f"<edmx:DataServices>{schema}</edmx:DataServices>"
+    head = '<?xml version="1.0" encoding="UTF-8"?>'
+    return Reply(200, xml=f'{head}<edmx:Edmx xmlns:edmx="{EDMX}" Version="4.0">{references}{services}</edmx:Edmx>')
+
+
+def _reference(kind: str) -> str:
+    spaces = [kind, f"{kind}.{VERSIONS[kind]}"] if kind in VERSIONS else [kind]
+    includes = "".join(f'<edmx:Include Namespace="{space}"/>' for space in spaces)
+    return f'<edmx:Reference Uri="http://redfish.dmtf.org/schemas/v1/{kind}_v1.xml">{includes}</edmx:Reference>'
+
+
+def _root_type() -> str:
+    return f"ServiceRoot.{VERSIONS['ServiceRoot']}.ServiceContainer"
+
+
 def registry_name(bmc: Bmc) -> str:
     """Return the name of this machine's attribute registry, which holds for its kind and BIOS version."""
     words = [bmc.kind.name, bmc.state.firmware.get("BIOS", "0")]
@@ -77,7 +119,7 @@ def registries(bmc: Bmc, _call: Call) -> Body:
 def registry_file(bmc: Bmc, call: Call) -> Body:
     """Tell where a registry lies."""
     _known(bmc, call)
-    body = resource("MessageRegistryFile.v1_1_3", call.path, "BIOS attribute registry")
+    body = resource("MessageRegistryFile", call.path, "BIOS attribute registry")
     body |= {"Languages": ["en"], "Registry": registry_name(bmc)}
     return body | {"Location": [{"Language": "en", "Uri": f"{call.path}/registry.json"}]}
 

@@ -16,7 +16,7 @@ TIMEOUT_S = (30, 86400)
 @get(SERVICE)
 def service(bmc: Bmc, _call: Call) -> Body:
     """Tell the time-out."""
-    body = resource("SessionService.v1_1_9", SERVICE, "Session Service", Status=HEALTHY, ServiceEnabled=True)
+    body = resource("SessionService", SERVICE, "Session Service", Status=HEALTHY, ServiceEnabled=True)
     return body | {"SessionTimeout": bmc.state.session_timeout_s, "Sessions": link(SESSIONS)}
 
 
@@ -76,5 +76,5 @@ def _path(session: Session) -> str:
 
 
 def _describe(session: Session) -> Body:
-    body = resource("Session.v1_7_1", _path(session), "User Session", UserName=session.account.name)
+    body = resource("Session", _path(session), "User Session", UserName=session.account.name)
     return body | {"CreatedTime": timestamp(session.created), "SessionType": "Redfish"}

@@ -12,6 +12,32 @@ from supernode.lab.bmc.routes import Body, Call
 
 V1 = "/redfish/v1"
 HEALTHY: Mapping[str, str] = {"State": "Enabled", "Health": "OK"}
+# Resource type -> version of its schema that we follow (DMTF DSP8010).
+VERSIONS: Mapping[str, str] = {
+    "AccountService": "v1_15_1",
+    "ActionInfo": "v1_4_2",
+    "Assembly": "v1_5_1",
+    "Bios": "v1_2_3",
+    "Certificate": "v1_9_0",
+    "Chassis": "v1_25_1",
+    "ComputerSystem": "v1_22_0",
+    "EthernetInterface": "v1_12_0",
+    "LogEntry": "v1_17_0",
+    "LogService": "v1_7_0",
+    "Manager": "v1_19_1",
+    "ManagerAccount": "v1_12_1",
+    "MessageRegistryFile": "v1_1_3",
+    "Processor": "v1_20_1",
+    "Role": "v1_3_3",
+    "ServiceRoot": "v1_17_0",
+    "Session": "v1_7_1",
+    "SessionService": "v1_1_9",
+    "SoftwareInventory": "v1_10_2",
+    "Task": "v1_7_4",
+    "TaskService": "v1_2_1",
+    "UpdateService": "v1_14_0",
+    "VirtualMedia": "v1_6_3",
+}
 
 
 def etag(body: Mapping[str, Any]) -> str:
@@ -30,17 +56,17 @@ def links(paths: Iterable[str]) -> list[dict[str, str]]:
     return [link(path) for path in paths]
 
 
-def resource(odata_type: str, path: str, name: str, **properties: Any) -> Body:
+def resource(kind: str, path: str, name: str, **properties: Any) -> Body:
     """Build a resource.
 
     Args:
-        odata_type: with version, e.g. "Bios.v1_2_3"; the type's name is what stands before the dot.
+        kind: one of VERSIONS.
         path: its address, whose last segment is its Id.
         name: for a person.
         properties: the rest; `odata` names such as @odata.id cannot be given so.
     """
     return {
-        "@odata.type": f"#{odata_type}.{odata_type.partition('.')[0]}",
+        "@odata.type": f"#{kind}.{VERSIONS[kind]}.{kind}",
         "@odata.id": path,
         "Id": path.rpartition("/")[2],
         "Name": name,
@@ -62,11 +88,14 @@ def collection(kind: str, path: str, name: str, members: Iterable[str], call: Ca
 
 def selected(items: list[Any], call: Call) -> list[Any]:
     """Return what $skip and $top leave."""
-    try:
-        skip, top = int(call.query.get("$skip", 0)), int(call.query.get("$top", len(items)))
-    except ValueError as error:
-        raise RedfishError("GeneralError", "$skip and $top take numbers") from error
-    return items[max(0, skip) :][: max(0, top)]
+    numbers = []
+    for name, default in (("$skip", 0), ("$top", len(items))):
+        text = call.query.get(name, str(default))
+        if not (text.isascii() and text.isdigit()):
+            raise RedfishError("QueryParameterValueTypeError", text, name)
+        numbers.append(int(text))
+    skip, top = numbers
+    return items[skip:][:top]
 
 
 def only(body: Body, allowed: Mapping[str, type | tuple[type, ...]], readable: Iterable[str] = ()) -> None:

@@ -32,7 +32,7 @@ def system(bmc: Bmc, _call: Call) -> Body:
     identity, state = bmc.chassis.identity, bmc.state
     power = bmc.chassis.power_state()
     return resource(
-        "ComputerSystem.v1_22_0",
+        "ComputerSystem",
         SYSTEM,
         "System",
         SystemType="Physical",
@@ -91,7 +91,7 @@ def set_system(bmc: Bmc, call: Call) -> Reply:
 def reset_info(_bmc: Bmc, call: Call) -> Body:
     """Tell what Reset takes."""
     parameter = {"Name": "ResetType", "Required": True, "DataType": "String", "AllowableValues": list(RESET_TYPES)}
-    return resource("ActionInfo.v1_4_2", call.path, "Reset Action Info", Parameters=[parameter])
+    return resource("ActionInfo", call.path, "Reset Action Info", Parameters=[parameter])
 
 
 @post(RESET)
@@ -120,7 +120,7 @@ def port(bmc: Bmc, call: Call) -> Body:
     if found is None:
         raise RedfishError("ResourceMissingAtURI", call.path)
     running = bmc.chassis.boot_progress() is Progress.RUNNING
-    body = resource("EthernetInterface.v1_12_0", call.path, found.name, Status=HEALTHY, InterfaceEnabled=True)
+    body = resource("EthernetInterface", call.path, found.name, Status=HEALTHY, InterfaceEnabled=True)
     body |= {"MACAddress": found.mac, "PermanentMACAddress": found.mac}
     return body | {"SpeedMbps": int(found.speed_mbit_s) or None, "LinkStatus": "LinkUp" if running else "NoLink"}
 
@@ -136,5 +136,5 @@ def processor(bmc: Bmc, call: Call) -> Body:
     """Show a GPU."""
     if call.ids[0] not in {f"GPU{n}" for n in range(bmc.kind.gpus)}:
         raise RedfishError("ResourceMissingAtURI", call.path)
-    body = resource("Processor.v1_20_1", call.path, call.ids[0], ProcessorType="GPU", Model=bmc.kind.gpu)
+    body = resource("Processor", call.path, call.ids[0], ProcessorType="GPU", Model=bmc.kind.gpu)
     return body | {"Socket": call.ids[0], "Status": HEALTHY}

@@ -22,7 +22,7 @@ PROTOCOLS = ("HTTP", "HTTPS")
 def service(_bmc: Bmc, _call: Call) -> Body:
     """Tell how to update."""
     action = {"target": SIMPLE, "TransferProtocol@Redfish.AllowableValues": list(PROTOCOLS)}
-    body = resource("UpdateService.v1_14_0", SERVICE, "Update Service", Status=HEALTHY, ServiceEnabled=True)
+    body = resource("UpdateService", SERVICE, "Update Service", Status=HEALTHY, ServiceEnabled=True)
     return body | {"FirmwareInventory": link(INVENTORY), "Actions": {"#UpdateService.SimpleUpdate": action}}
 
 
@@ -39,7 +39,7 @@ def component(bmc: Bmc, call: Call) -> Body:
     name = call.ids[0]
     if name not in bmc.state.firmware:
         raise RedfishError("ResourceMissingAtURI", call.path)
-    body = resource("SoftwareInventory.v1_10_2", call.path, name, Version=bmc.state.firmware[name])
+    body = resource("SoftwareInventory", call.path, name, Version=bmc.state.firmware[name])
     return body | {"SoftwareId": f"{bmc.kind.name}/{name}", "Updateable": True, "Status": HEALTHY}
 
 
@@ -58,7 +58,7 @@ def simple_update(bmc: Bmc, call: Call) -> Reply:
 @get(TASK_SERVICE)
 def task_service(bmc: Bmc, _call: Call) -> Body:
     """Tell where the tasks are."""
-    body = resource("TaskService.v1_2_1", TASK_SERVICE, "Task Service", Status=HEALTHY, ServiceEnabled=True)
+    body = resource("TaskService", TASK_SERVICE, "Task Service", Status=HEALTHY, ServiceEnabled=True)
     return body | {"DateTime": timestamp(bmc.now()), "CompletedTaskOverWritePolicy": "Oldest", "Tasks": link(TASKS)}
 
 
@@ -93,7 +93,7 @@ def _find(bmc: Bmc, call: Call) -> FirmwareTask:
 def _describe(bmc: Bmc, task: FirmwareTask) -> Body:
     offset = bmc.state.clock_offset_s
     body = resource(
-        "Task.v1_7_4", f"{TASKS}/{task.id}", task.name, TaskState=task.state, StartTime=timestamp(task.started + offset)
+        "Task", f"{TASKS}/{task.id}", task.name, TaskState=task.state, StartTime=timestamp(task.started + offset)
     )
     if task.ended is not None:
         body["EndTime"] = timestamp(task.ended + offset)
