@@ -69,7 +69,7 @@ class Site:
 
     name: str
     gateway: IPv4Interface
-    bmc_gateway: IPv4Interface
+    bmc_gateway: IPv4Interface | None
     block: IPv4Network
     time_servers: tuple[IPv4Address, ...]
     serve: IPv4Address
@@ -95,6 +95,18 @@ class Artefacts:
     def server(self, device_or_slot: str) -> Server | None:
         """Find a server by its designed name or its slot."""
         return next((row for row in self.servers if device_or_slot in (row.device, row.slot)), None)
+
+    def slot(self, device_or_slot: str) -> str:
+        """Return the slot of a server or switch.
+
+        Raises:
+            CouldNotRun: no such device.
+        """
+        rows = [(row.slot, row.device) for row in self.servers] + [(row.slot, row.device) for row in self.switches]
+        found = next((slot for slot, device in rows if device_or_slot in (slot, device)), None)
+        if found is None:
+            raise CouldNotRun(device_or_slot, f"is no device of {self.site.name}", "`supernode lab status` lists them")
+        return found
 
     def cables_of(self, device: str) -> tuple[Cable, ...]:
         """Return the cables that end at a device."""
@@ -161,13 +173,14 @@ def _site(document: Mapping[str, Any]) -> Site:
     networks = {name: IPv4Network(entry["cidr"]) for name, entry in document["networks"].items()}
     serve = IPv4Address(document["serve"]["address"])
     gateways = {
-        name: IPv4Interface(f"{document['networks'][name]['gateway']}/{networks[name].prefixlen}")
-        for name in ("management", "bmc")
+        name: IPv4Interface(f"{entry['gateway']}/{networks[name].prefixlen}")
+        for name, entry in document["networks"].items()
+        if entry.get("gateway")
     }
     return Site(
         name=document["name"],
         gateway=gateways["management"],
-        bmc_gateway=gateways["bmc"],
+        bmc_gateway=gateways.get("bmc"),
         block=_block([*networks.values(), IPv4Network(serve)]),
         time_servers=tuple(IPv4Address(address) for address in document["time_servers"]),
         serve=serve,

@@ -1,7 +1,7 @@
 """What a server's own /sys shows of its hardware: the labels (SMBIOS) and the NICs by PCI address.
 
 A folder on disk, bound read-only into the machine at /run/board; the first process of the machine, which stands for its
-firmware, lays it over /sys and becomes the system's init. The list of netdevs under a PCI address follows renames, as on metal.
+firmware, lays it over /sys and becomes the system's init. The list of netdevs under a PCI address follows renames.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ mount -t overlay -o ro,lowerdir={INSIDE}/virtual:/sys/devices/virtual board /sys
 mount --bind {INSIDE}/pci /sys/bus/pci/devices
 exec /lib/systemd/systemd --show-status=true
 """
-# pci.ids: 15b3:1021 is NVIDIA's ConnectX-7, in a Gen5 x16 slot as on the machines that lab kinds stand for; 8086:1533 is
-# Intel's I210.
+# pci.ids: 15b3:1021 is NVIDIA's ConnectX-7, in a Gen5 x16 slot as on the machines that lab kinds stand for; 8086:1533
+# is Intel's I210.
 _NIC = {
     "class": "0x020000",
     "vendor": "0x15b3",

@@ -33,12 +33,8 @@ async def serve(
     """
     if not addresses:
         return
-    root.mkdir(parents=True, exist_ok=True)
     try:
-        mount("--bind", "-o", "ro", str(nos), str(root))
-        mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", str(root / "run"))
-        mount("--bind", "/dev", str(root / "dev"))
-        (root / "run" / "chrony.conf").write_text(configuration(addresses, block), encoding="utf-8")
+        await asyncio.to_thread(_prepare, nos, root, configuration(addresses, block))
         while True:
             status = await _once(root, line)
             log.warning("the time server ended with status %d; starting it again", status)
@@ -46,6 +42,14 @@ async def serve(
     finally:
         for folder in (root / "dev", root / "run", root):
             unmount(folder)
+
+
+def _prepare(nos: Path, root: Path, text: str) -> None:
+    root.mkdir(parents=True, exist_ok=True)
+    mount("--bind", "-o", "ro", str(nos), str(root))
+    mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", str(root / "run"))
+    mount("--bind", "/dev", str(root / "dev"))
+    (root / "run" / "chrony.conf").write_text(text, encoding="utf-8")
 
 
 async def _once(root: Path, line: Callable[[str], None]) -> int:

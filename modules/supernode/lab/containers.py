@@ -1,4 +1,4 @@
-"""One systemd in a cgroup and a network namespace of its own, run by systemd-nspawn: what machines and switches are made of."""
+"""One systemd in a cgroup and network namespace of its own, by systemd-nspawn: machines and switches are made of it."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Container:
 
     async def _clear(self) -> None:
         cgroups.kill(self.group)
-        while self.running:
+        while self.running:  # noqa: ASYNC110 - the kernel gives no event that a loop could wait for
             await asyncio.sleep(0.005)
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError):

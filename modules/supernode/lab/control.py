@@ -24,7 +24,7 @@ _LIMIT = 1 << 24
 
 async def serve(path: Path, handler: Handler) -> asyncio.AbstractServer:
     """Answer on a socket that only its owner may open."""
-    path.unlink(missing_ok=True)
+    path.unlink(missing_ok=True)  # noqa: ASYNC240 - once, before anything is served
     old = os.umask(0o177)
     try:
         return await asyncio.start_unix_server(lambda r, w: _converse(handler, r, w), str(path), limit=_LIMIT)

@@ -133,7 +133,7 @@ class Datacentre:
         return {"slot": machine.slot, "power": machine.power_state()}
 
     async def install(self, target: str, image: Path, files: Mapping[str, File]) -> Mapping[str, Any]:
-        """Write an image, and files upon it, onto a machine's disk, as a technician with a disk cloner does; the machine must be off."""
+        """Write an image, and files upon it, onto the disk of a machine that is off, as with a disk cloner."""
         slot = self.slot(target)
         if self.works[slot].container is not None:
             raise CouldNotRun(target, "is running", "power it off first")
@@ -229,10 +229,15 @@ class Datacentre:
     def _server_status(self, server: Server) -> dict[str, Any]:
         machine, works = self.machines[server.slot], self.works[server.slot]
         return {
-            "slot": server.slot, "device": server.device, "kind": server.kind, "bmc": str(server.bmc.ip),
-            "management": str(server.management.ip), "power": machine.power_state(), "progress": machine.boot_progress(),
+            "slot": server.slot,
+            "device": server.device,
+            "kind": server.kind,
+            "bmc": str(server.bmc.ip),
+            "management": str(server.management.ip),
+            "power": machine.power_state(),
+            "progress": machine.boot_progress(),
             "disk": "written" if works.installed() else "empty",
-        }  # fmt: skip
+        }
 
     def _keep(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)

@@ -1,4 +1,4 @@
-"""Disks: an overlay on a read-only system. What a machine wrote is in the upper half, and erasing it empties the disk."""
+"""Disks: an overlay on a read-only system. What a machine wrote is in the upper half; erasing it empties the disk."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """What was made before the truck came: labels, keys and passwords; and the delivery sheet that comes with the machines.
 
-Labels follow from the lab's name and the slot. Keys are made once and outlive a stop, so that what an operator bound stays bound.
+Labels follow from the lab's name and the slot. Keys are made once and outlive a stop: what was bound stays bound.
 """
 
 from __future__ import annotations
 
 import csv
 import io
+import os
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -68,6 +69,8 @@ def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_
     Args:
         folder: `inventories/<env>/delivery`.
         lab: the lab's name, which the labels follow from.
+        artefacts: what stands where.
+        factory: the lab's keys.
         bmc_ca: the certificate of the authority that signed the BMCs' own, as PEM.
     """
     machines = (_machine(lab, row.slot, row.kind) for row in artefacts.servers)
@@ -76,6 +79,9 @@ def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_
     workspace.write_atomically(folder / "switches.csv", _table(SWITCH_COLUMNS, switches))
     workspace.write_atomically(folder / "bmc-ca.pem", bmc_ca)
     workspace.write_atomically(folder / "bmc-password", factory.password() + "\n", 0o600)
+    owner = folder.parent.stat()  # root started the lab, but whoever keeps the environment reads the sheets
+    for path in (folder, *folder.iterdir()):
+        os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def _machine(lab: str, slot: str, kind: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Faults of the whole datacentre by name: what each is done to, and by whom; those that stand are kept on disk for the next start."""
+"""Faults of the whole datacentre by name, what each is done to, and those that stand, on disk for the next start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A machine's own kernel log: a pipe that stands in for /dev/kmsg, so that a driver's message shows in that machine alone."""
+"""A machine's own kernel log: a pipe in the place of /dev/kmsg, so that a message shows in that machine alone."""
 
 from __future__ import annotations
 

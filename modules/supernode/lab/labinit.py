@@ -1,4 +1,4 @@
-"""Pid 1 of a lab: makes the namespaces' own /run, /sys and cgroup tree, starts the daemon, and reaps. When it ends, all ends.
+"""Pid 1 of a lab: makes its own /run, /sys and cgroup tree, starts the daemon, and reaps. When it ends, all ends.
 
 Started by the starter, inside the unshare, as `python -m supernode.lab.labinit NAME`.
 """

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 def within(space: str, work: Callable[[], Result]) -> Result:
-    """Do a piece of work inside a namespace, in a thread of its own: namespaces belong to threads, and ours must not move.
+    """Do a piece of work inside a namespace, in a thread of its own: a namespace is a thread's, and ours must not move.
 
     Raises:
         CouldNotRun: there is no such namespace.

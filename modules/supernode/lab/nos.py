@@ -1,6 +1,7 @@
-"""The switches' operating system: Debian with FRR, lldpd and sshd, built once and kept by the digest of what it is made from.
+"""The switches' operating system: Debian with FRR, lldpd and sshd, built once and kept by the digest of its inputs.
 
-It comes as from a factory: an `admin` user without a password, every daemon of FRR off, fabric ports up but without address or route.
+It comes as from a factory: an `admin` user without a password, FRR's routing daemons off, fabric ports up but without
+address or route.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from supernode.lab.disks import File
 
 SUITE = "bookworm"
 PACKAGES = (
-    "ca-certificates", "chrony", "dbus", "ethtool", "frr", "frr-pythontools", "iproute2", "iputils-ping", "lldpd", "openssh-server",
-    "procps", "python3-minimal", "sudo", "systemd", "systemd-sysv",
+    "ca-certificates", "chrony", "dbus", "ethtool", "frr", "frr-pythontools", "iproute2", "iputils-ping", "lldpd",
+    "openssh-server", "procps", "python3-minimal", "sudo", "systemd", "systemd-sysv",
 )  # fmt: skip
 # What a package ships for people to read is nine tenths of its files.
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
@@ -59,13 +60,17 @@ _FILES: Mapping[str, File] = {
     ),
     "etc/machine-id": File(""),
 }
+_ENABLED = ("systemd-networkd", "fabric-ports", "ssh", "frr", "lldpd")
+# The lab's clock is the machine's: nothing in a switch sets it. Timers would only spend the machine's CPU.
+_MASKED = (
+    "chrony.service", "systemd-networkd-wait-online.service", "systemd-resolved.service", "apt-daily.timer",
+    "apt-daily-upgrade.timer", "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer", "console-getty.service",
+)  # fmt: skip
 _COMMANDS = (
     ("useradd", "--create-home", "--shell", "/bin/bash", "--groups", "frrvty,sudo", "admin"),
-    ("systemctl", "enable", "systemd-networkd.service", "fabric-ports.service", "ssh.service", "frr.service", "lldpd.service"),
-    # The lab's clock is the machine's; nothing in a switch sets it. Timers would only spend the machine's CPU.
-    ("systemctl", "mask", "chrony.service", "systemd-networkd-wait-online.service", "apt-daily.timer", "apt-daily-upgrade.timer",
-     "dpkg-db-backup.timer", "e2scrub_all.timer", "fstrim.timer", "systemd-resolved.service"),
-)  # fmt: skip
+    ("systemctl", "enable", *_ENABLED),
+    ("systemctl", "mask", *_MASKED),
+)
 
 
 def digest() -> str:

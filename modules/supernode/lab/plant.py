@@ -1,7 +1,8 @@
 """The cables while the lab runs: which far end each has, whether it is in, and at what rate it runs.
 
-A cable is a veth pair. Its near end (a host's rail, a leaf's uplink) never moves, so that the device at that end sees no more than its
-carrier come and go; what moves is the far end, between the switches' namespaces. The port there keeps what the switch had configured.
+A cable is a veth pair. Its near end (a host's rail, a leaf's uplink) never moves, so that the device there sees no more
+than its carrier come and go; what moves is the far end, between the switches' namespaces. The port there keeps what the
+switch had configured.
 """
 
 from __future__ import annotations
@@ -163,7 +164,7 @@ def _configure_commands(port: str, mac: str, configured: _Configured) -> Iterato
 
 
 def _swap(one: End, two: End) -> None:
-    """Put the link at `one` in the place of that at `two`, and the other way round; by way of names that no port has."""
+    """Put each of two links in the other's place, by way of names that no port has."""
     for (space, port), moving in ((one, "moving1"), (two, "moving2")):
         netspace.batch([f"link set {port} down", f"link set {port} name {moving}"], space)
     for (space, _), (there, port), moving in ((one, two, "moving1"), (two, one, "moving2")):

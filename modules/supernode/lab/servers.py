@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from supernode.errors import CouldNotRun
 from supernode import catalog
+from supernode.errors import CouldNotRun
 from supernode.lab import containers, netspace
 from supernode.lab.artefacts import Server
 from supernode.lab.boards import BoardFolder
@@ -32,8 +32,8 @@ SETTINGS = {"ipv4/ip_forward": "0", "ipv6/conf/all/forwarding": "0"}  # a new na
 class Ports:
     """A server's network ports, which outlive the system that uses them.
 
-    A namespace lives as long as one boot: a fresh one is what a kernel finds at start, whatever the last system configured, renamed or
-    added. The far ends stay where they are and lose their carrier meanwhile.
+    A namespace lives as long as one boot: a fresh one is what a kernel finds at start, whatever the last system
+    configured, renamed or added. The far ends stay where they are and lose their carrier meanwhile.
 
     Attributes:
         device: the designed name, which is also the first namespace's.
@@ -167,7 +167,7 @@ class ServerWorks:
         )
 
     async def _tidy(self) -> None:
-        """Leave the machine as one is without power; what cannot be done is told by the next start, not in the way of this end."""
+        """Leave the machine as one is without power; a failure is logged, not in the way of this end."""
         self.kernel_log.close()
         await asyncio.to_thread(unmount, self.places.root)
         try:

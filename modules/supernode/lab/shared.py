@@ -1,7 +1,7 @@
 """What all labs of one machine share: the guard route, kernel limits, and a lock; restored when the last lab ends.
 
-The guard route stands before the first packet of any lab and is removed last: without it, a poll that runs before a lab's own route
-exists would leave by the default route, and something out there may accept the connection.
+The guard route stands before the first packet of any lab and is removed last: without it, a poll that runs before a
+lab's own route exists would leave by the default route, and something out there may accept the connection.
 """
 
 from __future__ import annotations

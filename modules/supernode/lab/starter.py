@@ -1,7 +1,7 @@
 """Starting and stopping a lab, from the machine's root namespace.
 
 A lab is one cgroup and one `unshare`: all its namespaces, mounts and processes end with one write to cgroup.kill, also
-when they are still being made. So the handle of a lab is its cgroup's path, never a pid, and a start begins with a stop.
+when they are still being made. So the handle of a lab is its cgroup's path, never a pid; a start begins with a stop.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 
 from supernode import workspace
 from supernode.errors import CouldNotRun
-from supernode.lab import artefacts, cgroups, control, factory, nos, shared
+from supernode.lab import artefacts, capacity, cgroups, control, doctor, factory, nos, shared
 from supernode.lab.artefacts import Artefacts
 from supernode.lab.bmc.certificates import Authority
 from supernode.lab.faults import Standing
-from supernode.lab.places import Places
+from supernode.lab.places import Places, labs_root
 from supernode.lab.wiring import UPLINK
 
 INIT_S, READY_S = 20.0, 240.0
@@ -60,13 +60,14 @@ def start(environment: str, folder: Path, delivery: Path, cache: Path, say: Call
     """Start the lab of an environment, unless it runs already.
 
     Args:
+        environment: the lab's name.
         folder: the exported artefacts.
         delivery: takes the delivery sheet, the BMCs' authority and password.
         cache: takes what is built once for all labs.
         say: told what takes time.
 
     Raises:
-        CouldNotRun: not root, something is missing on the machine, or the lab did not come up; nothing of it is left then.
+        CouldNotRun: not root, something is missing on the machine, or the lab did not come up; nothing of it is left.
     """
     began = time.monotonic()
     _need_root(f"sudo supernode lab start {environment}")
@@ -74,6 +75,8 @@ def start(environment: str, folder: Path, delivery: Path, cache: Path, say: Call
     plan = artefacts.read(folder)
     running = healthy(places, plan)
     if running is None:
+        doctor.essential(doctor.examine())
+        capacity.check(plan, capacity.measured(labs_root() / "capacity.json"))
         _end(environment)
         system = nos.ensure(cache, say)
         try:

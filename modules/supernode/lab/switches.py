@@ -1,4 +1,4 @@
-"""Simulated switches: the factory's operating system, and upon it what zero-touch provisioning puts there and no more."""
+"""Simulated switches: the factory's operating system, and upon it what zero-touch provisioning puts there."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def provisioning(switch: Switch, artefacts: Artefacts, key: SwitchKey) -> Mappin
     site = artefacts.site
     beyond = [address for address in (site.serve, *site.time_servers) if address not in switch.management.network]
     routes = "".join(f"\n[Route]\nDestination={address}/32\nGateway={site.gateway.ip}\n" for address in beyond)
-    network = f"[Match]\nName={SWITCH_MANAGEMENT}\n\n[Network]\nAddress={switch.management}\nLLDP=no\nIPv6AcceptRA=no\n{routes}"
+    match = f"[Match]\nName={SWITCH_MANAGEMENT}\n\n[Network]\nLLDP=no\nIPv6AcceptRA=no\n"
     return {
         "etc/hostname": File(f"{switch.device}\n"),
         "etc/hosts": File(f"127.0.0.1 localhost\n{switch.management.ip} {switch.device}\n"),
-        "etc/systemd/network/10-management.network": File(network),
+        "etc/systemd/network/10-management.network": File(f"{match}Address={switch.management}\n{routes}"),
         "etc/ssh/authorized_keys/admin": File(artefacts.authorized_keys),
         "etc/ssh/ssh_host_ed25519_key": File(key.private, 0o600),
         "etc/ssh/ssh_host_ed25519_key.pub": File(key.public + "\n"),

@@ -2,7 +2,7 @@
 
 Namespaces:
     root            lab-<hash> with the serve address, a veth to ctl0
-    the lab's own   ctl0; mgmt, a bridge with the gateway's address; BMC and time server addresses on lo; it routes between them
+    the lab's own   ctl0; mgmt, a bridge with the gateway's address; BMC and time server addresses on lo; it routes
     each switch's   eth0 (management, on the bridge) and the fabric ports
     each server's   eno1 (on the bridge) and the rails, under the names that a kernel gives by PCI address
     unplugged       the far ends of ports without a cable, down for good, so that such a port never has a carrier
@@ -93,9 +93,9 @@ def commands(lab: str, artefacts: Artefacts) -> Iterator[str]:
     yield f"link add {BRIDGE} type bridge"
     yield f"address add {site.gateway} dev {BRIDGE}"
     yield f"link set {BRIDGE} up"
-    own = {*site.time_servers, site.bmc_gateway.ip, *(server.bmc.ip for server in artefacts.servers)} - {
-        site.gateway.ip
-    }
+    own = {*site.time_servers, *(server.bmc.ip for server in artefacts.servers)}
+    own |= {site.bmc_gateway.ip} if site.bmc_gateway else set()
+    own -= {site.gateway.ip}
     yield from (f"address add {address}/32 dev lo" for address in sorted(own))
     for switch in artefacts.switches:
         yield _management(
@@ -187,7 +187,7 @@ class Shaping:
 def shaping(rate: MbitPerS) -> Shaping:
     """Choose bucket, queue and offload for a rate.
 
-    Figures from measurements on veth pairs: 10 Mbit/s with 38 kB and 36,000 byte segments, 100M/64kB, 1G/256kB and 5G/1MB
+    Figures from measurements on veth pairs: 10 Mbit/s with 38 kB and 36,000 byte segments, 100M/64kB, 1G/256kB, 5G/1MB
     came within 1 % of their rate; between and beyond them the bucket grows a little slower than the rate.
     """
     burst = max(38_000, int(256_000 * (rate / 1000.0) ** 0.75))
