@@ -1,7 +1,7 @@
 """The lab's cabling and routing computed a second time, from the words of the family alone, without the design's code.
 
-Rail r of every host ends on leaf r of its unit; host port n of a leaf is its n-th port; a leaf has one cable to each spine
-for each lane; the leaf has the even address of a /31, the host the odd one above it.
+Rail r of every host ends on leaf r of its unit; host port n of a leaf is its n-th port; a leaf has one cable to each
+spine for each lane; the leaf has the even address of a /31, the host the odd one above it.
 """
 
 import csv

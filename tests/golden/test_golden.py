@@ -41,7 +41,7 @@ def artefacts(found):
         s.name: found.switch_files(s.name) for s in found.switches
     }
     sums = [
-        f"{hashlib.sha256(f.content.encode()).hexdigest()}  {device}{f.path}" for device in files for f in files[device]
+        f"{digest(f.content)}  {device}{f.path}" for device in files for f in files[device]
     ]
     yield "SHA256SUMS", "\n".join(sums) + "\n"
     shown = {found.hosts[0].name, found.switches[0].name, found.switches[-1].name}

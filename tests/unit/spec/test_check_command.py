@@ -1,0 +1,54 @@
+"""`supernode check`: five mistakes, five messages, exit 2, at once, nothing touched."""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+LAB = (ROOT / "inventories/lab/environment.yml").read_text()
+MISTAKES = (
+    ("cidr: 198.18.4.0/24", "cidr: 198.18.0.128/25"),
+    ("user: supernode", "usr: supernode"),
+    ("spares: 1", "spares: -1"),
+    ("racks: [r03]", "racks: [r04]"),
+    ("rail: 10 Mbit/s", "rail: 10"),
+)
+
+
+def check(folder, name):
+    command = [sys.executable, "-c", "from supernode.cli.main import main; main()", "check", name]
+    environment = {**os.environ, "SUPERNODE_ROOT": str(folder), "NO_COLOR": "1"}
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Processor time, not the clock's: the machine may be busy with something else.
+    return done, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_five_mistakes(tmp_path):
+    text = LAB
+    for right, wrong in MISTAKES:
+        assert right in text
+        text = text.replace(right, wrong)
+    document = tmp_path / "inventories/site/environment.yml"
+    document.parent.mkdir(parents=True)
+    document.write_text(text)
+    done, seconds = check(tmp_path, "site")
+    lines = [int(n) for n in re.findall(r"^error: inventories/site/environment\.yml:(\d+): ", done.stderr, re.MULTILINE)]
+    assert done.returncode == 2
+    assert lines == [1 + text[: text.index(wrong)].count("\n") for _, wrong in MISTAKES]
+    assert done.stdout == ""
+    assert seconds < 1
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [document]
+
+
+def test_a_good_environment_exits_with_0(tmp_path):
+    document = tmp_path / "inventories/site/environment.yml"
+    document.parent.mkdir(parents=True)
+    document.write_text(LAB)
+    done, _ = check(tmp_path, "site")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "9 hosts, 10 switches, 88 cables" in done.stdout
