@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from supernode.design import Design
     from supernode.lab.doctor import Trait
+    from supernode.lab.starter import Started
     from supernode.workspace import EnvironmentFolder
 
 app = typer.Typer(
@@ -39,17 +40,9 @@ def start(environment: Environment, as_json: AsJson = False) -> None:
 
     Example: sudo supernode lab start lab
     """
-    import tempfile
-
-    from supernode.boot import cache
-    from supernode.lab import starter
-
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
-        design = inputs.design(folder)
-        with tempfile.TemporaryDirectory(prefix="supernode-artefacts.") as scratch:
-            _export(design, folder, Path(scratch))
-            started = starter.start(folder.name, Path(scratch), folder.folder / "delivery", cache.default(), say)
+        started = begin(folder, inputs.design(folder))
     done = "runs already" if started.unchanged else f"started in {started.seconds:.1f} s"
     data = {"lab": folder.name, "unchanged": started.unchanged, "seconds": round(started.seconds, 3)}
     emit(
@@ -175,6 +168,18 @@ def doctor(
     emit(rows, as_json=as_json, text=lambda: _doctor_table(traits))
     if any(trait.verdict == "missing" for trait in traits):
         raise typer.Exit(3)
+
+
+def begin(folder: EnvironmentFolder, design: Design) -> Started:
+    """Hand the environment's exported artefacts to the lab, and start it from them."""
+    import tempfile
+
+    from supernode.boot import cache
+    from supernode.lab import starter
+
+    with tempfile.TemporaryDirectory(prefix="supernode-artefacts.") as scratch:
+        _export(design, folder, Path(scratch))
+        return starter.start(folder.name, Path(scratch), folder.folder / "delivery", cache.default(), say)
 
 
 def _export(design: Design, folder: EnvironmentFolder, target: Path) -> None:

@@ -11,6 +11,8 @@ from supernode.cli.check import check
 from supernode.cli.design import design
 from supernode.cli.destroy import destroy
 from supernode.cli.engine import engine
+from supernode.cli.lab import app as lab
+from supernode.cli.lab_up import up
 from supernode.cli.plan import plan
 from supernode.cli.report import report
 from supernode.cli.runs import runs
@@ -31,6 +33,9 @@ for _verb in (
     check, design, show, allocate, assign, plan, bringup, verify, report, runs, shell, engine, destroy,
 ):  # fmt: skip
     app.command()(_verb)
+
+lab.command()(up)
+app.add_typer(lab, name="lab")
 
 
 def main() -> None:

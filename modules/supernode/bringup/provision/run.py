@@ -170,6 +170,16 @@ def _destroy(session: Session, stack: Stack, tell: OnEvent) -> None:
     listener.raise_broken()
 
 
+def forget(folder: EnvironmentFolder, *, directory: Path | None = None) -> list[str]:
+    """Drop the state of the environment's stacks without touching a machine: for hardware that is no longer there."""
+    session = Session.open(folder, lambda _line: None, directory)
+    gone = session.existing()
+    for name in gone:
+        with session.explained(name):
+            session.workspace().remove_stack(name, force=True)
+    return gone
+
+
 def outputs(folder: EnvironmentFolder, *, directory: Path | None = None) -> Outputs:
     """Read what the environment's stacks hold, from their state alone."""
     session = Session.open(folder, lambda _line: None, directory)

@@ -1,0 +1,57 @@
+"""`supernode lab up`: the rehearsal in one command, each step a verb that a person could have typed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from supernode.cli import inputs
+from supernode.cli.allocate import allocate
+from supernode.cli.assign import assign
+from supernode.cli.bringup import bringup
+from supernode.cli.output import errors_end_the_process, say
+
+if TYPE_CHECKING:
+    from supernode.workspace import EnvironmentFolder
+
+
+def up(
+    environment: Annotated[str, typer.Argument(help="a folder under inventories/, or a path")],
+    as_json: Annotated[bool, typer.Option("--json", help="print the run's record as JSON")] = False,
+) -> None:
+    """Start the lab, bind its delivery, bring the environment up, and say where the report is. Needs root.
+
+    A lab that runs already is entered again: nothing is created, everything is verified afresh. A lab that is started
+    anew is new hardware: what was known of the old one (stacks, machines.yml, host keys) is dropped first.
+
+    Example: sudo supernode lab up lab
+    """
+    from supernode.boot import server
+    from supernode.cli.lab import begin
+
+    folder, locate = inputs.find(environment)
+    with errors_end_the_process(locate):
+        started = begin(folder, inputs.design(folder))
+        if not started.unchanged:
+            _forget(folder)
+            server.stop(folder)
+        say(f"lab {folder.name}: {'runs already' if started.unchanged else f'started in {started.seconds:.1f} s'}")
+    allocate(environment)
+    assign(environment, sheet=folder.folder / "delivery")
+    bringup(environment, yes=True, as_json=as_json)
+
+
+def _forget(folder: EnvironmentFolder) -> None:
+    """Drop what is known of machines that are no longer there."""
+    import shutil
+
+    from supernode import workspace
+    from supernode.bringup import provision
+    from supernode.bringup.planned import last_design
+
+    for name in provision.forget(folder):
+        say(f"stack {name}: dropped, its machines are gone")
+    shutil.rmtree(folder.state / "enrolled", ignore_errors=True)
+    for file in (folder.document("machines"), workspace.outputs_file(folder), last_design(folder)):
+        file.unlink(missing_ok=True)
