@@ -16,9 +16,19 @@ _COMMON = (
 CONSOLE = "console=tty0 console=ttyS0,115200"
 
 
-def write_loader(path: Path, modules: Sequence[str]) -> None:
-    """Write a loader that reads /EFI/BOOT/grub.cfg from where the firmware found it."""
-    tool.run(["grub-mkimage", "-O", "x86_64-efi", "-p", "/EFI/BOOT", "-o", path, *_COMMON, *modules])
+def write_loader(path: Path, modules: Sequence[str], config: str = "") -> None:
+    """Write a loader that runs `config`, which is put inside it, or else /EFI/BOOT/grub.cfg of where it was loaded from.
+
+    From a disk that is the EFI system partition. From a medium it is the ISO, not the FAT image that the firmware read.
+    """
+    inside: list[str | Path] = []
+    if config:
+        early = path.with_suffix(".early")
+        early.write_text(config, encoding="utf-8")
+        inside = ["-c", early]
+    tool.run(["grub-mkimage", "-O", "x86_64-efi", "-p", "/EFI/BOOT", "-o", path, *inside, *_COMMON, *modules])
+    if config:
+        early.unlink()
 
 
 def disk_config(filesystem: uuid.UUID, partition: uuid.UUID) -> str:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from supernode.boot import cache as store
-from supernode.boot import disk, grub, pins, rootfs, tool
+from supernode.boot import disk, grub, pins, rootfs, stamps, tool
 from supernode.boot.cache import Progress
 from supernode.boot.deploy import parts
 from supernode.boot.disk import Partition
 from supernode.boot.software import Software
 from supernode.errors import CouldNotRun
 
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,13 @@ def ensure(software: Software, cache: Path | None = None, progress: Progress = s
 def _build(software: Software, digest: str, work: Path, progress: Progress) -> None:
     root, raw = work / "root", work / "image.raw"
     root.mkdir()
+    begin = time.time()
     versions = rootfs.build(software, root, progress)
     _hold_to_pins(software, versions, progress)
     progress("image: writing the disk")
-    partition = disk.write(root, raw, disk.Identifiers.of(digest), rootfs.EPOCH)
+    stamp = stamps.newest(root, begin)
+    stamps.clamp(root, stamp)
+    partition = disk.write(root, raw, disk.Identifiers.of(digest), stamp)
     progress("image: collecting the deploy system's parts")
     parts.write(root, work / "deploy", rootfs.EPOCH)
     shutil.rmtree(root)

@@ -22,7 +22,7 @@ from supernode.boot.image import ImageRef
 SEED = ("meta-data", "user-data", "network-config")
 VOLUME = "SUPERNODE"
 
-_FORMAT = 1
+_FORMAT = 3
 _EFI_KIB = 2880
 
 
@@ -75,7 +75,14 @@ def port_of(network_config: str) -> str:
 
 def base_digest(image: ImageRef) -> str:
     """Return the digest of what every medium of this image shares."""
-    return store.digest_of({"format": str(_FORMAT).encode(), "parts": image.deploy_digest.encode(), "init": _init()})
+    return store.digest_of(
+        {
+            "format": str(_FORMAT).encode(),
+            "parts": image.deploy_digest.encode(),
+            "init": _init(),
+            "loader": grub.medium_config(VOLUME).encode(),
+        }
+    )
 
 
 def digest(shared: str, seed: Mapping[str, str], ca: str, arguments: Arguments) -> str:
@@ -119,6 +126,7 @@ def build(shared: Base, seed: Mapping[str, str], ca: str, token: str, arguments:
         for name, text in files.items():
             (work / name).write_text(text, encoding="utf-8")
         (work / "grub.cfg").write_text(grub_config(arguments), encoding="utf-8")
+        _write_seed(work, tuple(files))
         unfinished = work / "iso"
         _write_iso(shared, work, tuple(files), unfinished)
         unfinished.chmod(0o600)
@@ -136,7 +144,7 @@ serial --unit=0 --speed=115200
 terminal_output console serial
 menuentry 'supernode deploy' {{
 linux /boot/vmlinuz {words} {grub.CONSOLE} panic=60
-initrd /boot/initrd.img
+initrd /boot/initrd.img /boot/seed.img
 }}
 """
 
@@ -162,22 +170,33 @@ def _build_base(image: ImageRef, work: Path) -> None:
 
 def _write_efi(work: Path) -> None:
     """Write the small FAT image that firmware loads the boot loader from."""
-    image, loader, config = work / "efi.img", work / "BOOTX64.EFI", work / "grub.cfg"
-    grub.write_loader(loader, ("iso9660", "part_gpt", "part_msdos", "fat"))
-    config.write_text(grub.medium_config(VOLUME), encoding="utf-8")
+    image, loader = work / "efi.img", work / "BOOTX64.EFI"
+    grub.write_loader(loader, ("iso9660", "part_gpt", "part_msdos", "fat"), grub.medium_config(VOLUME))
     with image.open("wb") as stream:
         stream.truncate(_EFI_KIB * 1024)
     tool.run(["mkfs.vfat", "-F", "12", "--invariant", "-i", "53555045", image])
     env = {"SOURCE_DATE_EPOCH": str(rootfs.EPOCH), "TZ": "UTC"}
     tool.run(["mmd", "-i", image, "::/EFI", "::/EFI/BOOT"], env=env)
-    tool.run(["mcopy", "-i", image, loader, config, "::/EFI/BOOT/"], env=env)
+    tool.run(["mcopy", "-i", image, loader, "::/EFI/BOOT/"], env=env)
     loader.unlink()
-    config.unlink()
+
+
+def _write_seed(work: Path, names: tuple[str, ...]) -> None:
+    """Write the seed as an archive for the boot loader: the deploy step then needs no driver for the drive it came from."""
+    tree = work / "tree" / "seed"
+    tree.mkdir(parents=True)
+    for name in names:
+        shutil.copyfile(work / name, tree / name)
+    parts.pack(tree.parent, work / "seed.img", rootfs.EPOCH)
 
 
 def _write_iso(shared: Base, work: Path, seed: tuple[str, ...], target: Path) -> None:
     grafts = [f"/boot/{name}={shared.folder / name}" for name in ("vmlinuz", "initrd.img", "efi.img")]
-    grafts += [f"/boot/grub/grub.cfg={work / 'grub.cfg'}", *(f"/seed/{name}={work / name}" for name in seed)]
+    grafts += [
+        f"/boot/grub/grub.cfg={work / 'grub.cfg'}",
+        f"/boot/seed.img={work / 'seed.img'}",
+        *(f"/seed/{name}={work / name}" for name in seed),
+    ]
     tool.run(
         [
             "xorriso", "-no_rc", "-as", "mkisofs", "-quiet", "-R", "-V", VOLUME, "-uid", "0", "-gid", "0", "-graft-points",

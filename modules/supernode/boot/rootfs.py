@@ -13,7 +13,7 @@ from supernode.boot.cache import Progress
 from supernode.boot.software import Software
 from supernode.errors import CouldNotRun
 
-EPOCH = 1767225600  # 2026-01-01: every time stamp in the image, for its digest must not depend on when it was built
+EPOCH = 1767225600  # 2026-01-01: what tools that honour SOURCE_DATE_EPOCH write instead of the time of the build
 
 _PACKAGES = (
     "systemd-sysv", "udev", "dbus", "kmod", "zstd",

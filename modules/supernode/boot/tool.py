@@ -18,18 +18,21 @@ def run(
     hint: str | None = None,
     env: Mapping[str, str] | None = None,
     stdin: bytes | None = None,
-    log: Path | None = None,
     folder: Path | None = None,
+    accept: Sequence[int] = (0,),
 ) -> bytes:
     """Run a program and return its standard output.
 
     Args:
         argv: never a secret: it is shown when the program fails, and everyone on the machine can read it.
+        hint: what to do when it fails.
         env: variables beyond our own.
-        log: where its standard error goes as it comes; the last lines are in the error either way.
+        stdin: what it reads; nothing when left out.
+        folder: where it runs.
+        accept: exit statuses that are no failure.
 
     Raises:
-        CouldNotRun: not installed, or an exit status other than 0, with the last lines it wrote.
+        CouldNotRun: not installed, or another exit status, with the last lines it wrote.
     """
     name = str(argv[0])
     try:
@@ -43,10 +46,8 @@ def run(
         )
     except FileNotFoundError as error:
         raise CouldNotRun(name, "is not installed", "install what tools/debian-packages.txt lists") from error
-    if log is not None:
-        log.write_bytes(done.stderr)
-    if done.returncode != 0:
-        lines = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
+    if done.returncode not in accept:
+        lines = (done.stdout[-2000:] + done.stderr).decode(errors="replace").strip().splitlines()
         tail = " | ".join(line.strip() for line in lines[-_TAIL:])
         raise CouldNotRun(name, f"ended with status {done.returncode}: {tail or 'no output'}", hint)
     return done.stdout
