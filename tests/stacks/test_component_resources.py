@@ -1,5 +1,7 @@
 """The components under Pulumi's mocks: which resources they declare, and in which order."""
 
+import time
+
 import pulumi
 import pytest
 from pulumi.runtime import mocks
@@ -9,12 +11,14 @@ from supernode.components.supernode import Supernode, SupernodeArgs
 
 
 class Recorder(pulumi.runtime.Mocks):
-    """Writes down every resource in the order it was registered."""
+    """Writes down every resource once it is made; switches take their time, so that what does not wait comes first."""
 
     def __init__(self):
         self.seen = []
 
     def new_resource(self, args):
+        if args.typ == "supernode:index:SwitchConfig":
+            time.sleep(0.3)
         self.seen.append(args)
         return f"{args.name}-id", {**args.inputs, "status": "ready"}
 

@@ -28,6 +28,7 @@ def destroy(
 
     Example: supernode destroy lab
     """
+    from supernode import workspace
     from supernode.bringup import provision
     from supernode.cli import inputs
 
@@ -36,7 +37,7 @@ def destroy(
     with errors_end_the_process(locate):
         gone = provision.destroy(folder, _show, stacks=tuple(stack or ()))
         if not stack:
-            (folder.state / "outputs.json").unlink(missing_ok=True)
+            workspace.outputs_file(folder).unlink(missing_ok=True)
     emit({"destroyed": gone}, as_json=as_json, text=lambda: f"destroyed: {', '.join(gone) or 'nothing was there'}")
 
 

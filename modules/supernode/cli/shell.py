@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from supernode.cli.output import emit, errors_end_the_process, say
+from supernode.errors import CouldNotRun
 
 if TYPE_CHECKING:
     from supernode.design import Design
@@ -54,9 +55,13 @@ def shell(
 
 
 def _serve(folder: EnvironmentFolder) -> None:
+    """Have the media served; without them a look, a refresh and a destroy still work, so it is said and no more."""
     from supernode.boot import server
 
-    say(f"serving at {server.ensure_running(folder)}")
+    try:
+        say(f"media and images are served at {server.ensure_running(folder)}")
+    except CouldNotRun as error:
+        say(f"warning: media and images are not served, so no machine can be deployed: {error}")
 
 
 def _parallel(design: Design) -> int:
