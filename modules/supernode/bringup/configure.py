@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -102,10 +102,18 @@ def run(
     """
     built = inventory.build(design, outputs, folder.state)
     inventory_source.pin(folder, outputs)
+    left_out = tuple(_left_out(built))
+    for event in left_out:
+        on_event(event)
+    site = packaged.root() / "playbooks" / "site.yml"
+    done = play(built, site, on_event, run_dir, check=check, limit=limit)
+    return replace(done, events=(*left_out, *done.events))
+
+
+def _left_out(built: Inventory) -> Iterator[Event]:
     for host in built.groups[inventory.UNAVAILABLE]:
         why = str(built.hostvars[host]["supernode_unavailable"])
-        on_event(Event(time.time(), "configure", host, "configure", State.SKIPPED, why))
-    return play(built, packaged.root() / "playbooks" / "site.yml", on_event, run_dir, check=check, limit=limit)
+        yield Event(time.time(), runner_events.STAGE, host, runner_events.STAGE, State.SKIPPED, why)
 
 
 def play(
@@ -122,6 +130,8 @@ def play(
 
     A strategy of None is Ansible's own, the linear one.
     """
+    if not built.groups[inventory.NODES]:
+        return Configured((), {}, False, "no host can be reached")
     events: list[Event] = []
     counted: dict[str, Any] = {}
 

@@ -54,7 +54,7 @@ def recorded(folder: EnvironmentFolder) -> Outputs:
         return Outputs.from_json(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError as error:
         raise CouldNotRun(str(path), "nothing was provisioned yet", hint) from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CouldNotRun(str(path), f"cannot be read: {error}", hint) from error
 
 

@@ -96,6 +96,12 @@ def test_a_check_run_changes_nothing(tmp_path):
     assert not mark.exists()
 
 
+def test_an_environment_without_a_host_that_can_be_reached_is_not_configured(tmp_path):
+    nobody = Inventory({"nodes": (), "unavailable": ("one",)}, ("one",), {"one": {"supernode_unavailable": "late"}})
+    done = configure.play(nobody, tmp_path / "site.yml", lambda _: None, tmp_path / "run")
+    assert (done.ok, done.reason) == (False, "no host can be reached")
+
+
 def test_a_pattern_that_matches_nobody_is_said(tmp_path):
     with pytest.raises(CouldNotRun, match="no host matches 'nobody'"):
         play(tmp_path, ["{ansible.builtin.ping: }"], limit="nobody")
