@@ -94,9 +94,13 @@ class Session:
     def __init__(self, case: Case) -> None:
         self.case = case
         self.reported: list[Finding] = []
+        self.broken: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect what each test asserted."""
+        """Collect what each test asserted; a test that could not even begin makes the whole verification void."""
+        if report.when == "setup" and report.failed:
+            said = [line[1:].strip() for line in report.longreprtext.splitlines() if line.startswith("E ")]
+            self.broken.append(said[0] if said else report.nodeid)
         if report.when == "call":
             self.reported += [read_property(value) for name, value in report.user_properties if name == PROPERTY]
 
@@ -156,6 +160,8 @@ def run_tests(
     if code not in _RAN:
         lines = [line for line in printed.getvalue().splitlines() if line.strip()]
         raise CouldNotRun(str(rollout), f"pytest ended with {int(code)}: {lines[-1] if lines else 'no output'}")
+    if session.broken or not session.reported:
+        raise CouldNotRun(str(rollout), session.broken[0] if session.broken else "no check ran")
     return in_order(session.reported)
 
 

@@ -1,4 +1,4 @@
-"""A real SSH server on loopback: the right key is talked to, another one is not, and a silent one does not hold us up."""
+"""A real SSH server on loopback: the right key is talked to, another is not, a silent one does not hold us up."""
 
 import socket
 import threading
