@@ -1,7 +1,7 @@
 """One rack slot on loopback for the provider's tests.
 
-The lab's BMC over a machine whose system is an SSH server, a site that serves the deploy ISO and the machine's report, and
-the provider itself.
+The lab's BMC over a machine whose system is an SSH server, a site that serves the deploy ISO and the machine's report,
+and the provider itself.
 """
 
 from __future__ import annotations

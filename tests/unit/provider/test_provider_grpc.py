@@ -219,32 +219,39 @@ def test_cancel_answers_with_how_far_it_came(tmp_path):
     drive(tmp_path, scenario)
 
 
-def test_nothing_blocks_the_event_loop(tmp_path, caplog):
-    """asyncio's debug mode names every callback over slow_callback_duration."""
+def slow_steps(tmp_path, caplog, before=lambda: None):
+    """Deploy a machine under asyncio's debug mode, which names every step of the loop over slow_callback_duration."""
 
     async def scenario(stand, stub, engine):
-        loop = asyncio.get_running_loop()
         inputs = await checked(stub, stand.inputs)
-        loop.slow_callback_duration = 0.25  # the lab's BMC, which hashes passwords, shares this loop
+        asyncio.get_running_loop().slow_callback_duration = 0.15
+        before()
         caplog.clear()
         made = await stub.Create(proto.CreateRequest(urn=URN, properties=inputs))
         assert made.properties["status"] == "ready"
 
     with caplog.at_level(logging.WARNING, logger="asyncio"):
         drive(tmp_path, scenario, debug=True)
-    slow = [r.getMessage() for r in caplog.records if "took" in r.getMessage()]
-    assert [line for line in slow if "supernode/provider" in line or "supernode/clients" in line] == []
+    return [r.getMessage() for r in caplog.records if r.name == "asyncio" and "took" in r.getMessage()]
 
 
-def test_a_blocking_call_would_be_seen(caplog):
-    async def blocks():
-        asyncio.get_running_loop().slow_callback_duration = 0.05
-        await asyncio.sleep(0)
-        time.sleep(0.2)  # noqa: ASYNC251 - the fault that the test above looks for
+def test_nothing_blocks_the_event_loop(tmp_path, caplog):
+    # What blocks does so every time; a machine that is busy with other things stalls the loop now and then.
+    attempts = []
+    for number in range(3):
+        (folder := tmp_path / str(number)).mkdir()
+        attempts.append(slow_steps(folder, caplog))
+        if not attempts[-1]:
+            break
+    assert attempts[-1] == [], attempts
 
-    with caplog.at_level(logging.WARNING, logger="asyncio"):
-        asyncio.run(blocks(), debug=True)
-    assert any("took" in r.getMessage() for r in caplog.records)
+
+def test_a_blocking_call_would_be_seen(tmp_path, caplog, monkeypatch):
+    def blocking(*_):
+        time.sleep(0.3)
+        return []
+
+    assert slow_steps(tmp_path, caplog, lambda: monkeypatch.setattr("supernode.provider.bmc.mismatches", blocking))
 
 
 def test_schema_and_handshake(tmp_path):
