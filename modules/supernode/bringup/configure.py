@@ -8,6 +8,7 @@ secret in the first place.
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import sys
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 STRATEGY = "mitogen_linear"
 LOG = "ansible.log"
+# A run over its budget is still a run; one at this many times its budget hangs.
+OVER_BUDGET = 2
 # What ansible-playbook and ssh need from the operator's session; everything else stays out of their environment.
 KEPT = ("HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "TERM", "TMPDIR", "SUPERNODE_ROOT")
 
@@ -106,7 +109,8 @@ def run(
     for event in left_out:
         on_event(event)
     site = packaged.root() / "playbooks" / "site.yml"
-    done = play(built, site, on_event, run_dir, check=check, limit=limit)
+    deadline = design.environment.budgets.configure_s * OVER_BUDGET
+    done = play(built, site, on_event, run_dir, check=check, limit=limit, deadline_s=deadline)
     return replace(done, events=(*left_out, *done.events))
 
 
@@ -125,10 +129,11 @@ def play(
     check: bool = False,
     limit: str | None = None,
     strategy: str | None = STRATEGY,
+    deadline_s: float | None = None,
 ) -> Configured:
     """Run a playbook over an inventory; `run` is this with the environment's own.
 
-    A strategy of None is Ansible's own, the linear one.
+    A strategy of None is Ansible's own, the linear one. What has not ended after `deadline_s` seconds is ended.
     """
     if not built.groups[inventory.NODES]:
         return Configured((), {}, False, "no host can be reached")
@@ -144,12 +149,15 @@ def play(
         return False  # no event files: they would be costly, and nothing reads them
 
     with tempfile.TemporaryDirectory(prefix="supernode-ansible-") as private, _signals_restored():
-        status = _ansible(Path(private), built, playbook, on_runner_event, check=check, limit=limit, strategy=strategy)
+        options = {"limit": limit, "cmdline": "--check" if check else None, "timeout": _whole(deadline_s)}
+        status = _ansible(Path(private), built, playbook, on_runner_event, strategy, options)
         printed = _printed(Path(private))
     run_dir.mkdir(parents=True, exist_ok=True)
     (run_dir / LOG).write_text(printed, encoding="utf-8")
     if status == "canceled":
         raise KeyboardInterrupt
+    if status == "timeout":
+        return Configured(tuple(events), {}, False, f"not ended after {deadline_s:.0f} s, so it was stopped")
     if not counted:
         raise CouldNotRun("ansible-playbook", _why(printed, limit), f"the whole output is in {run_dir / LOG}")
     return _conclude(built, events, stats_of(counted), limit)
@@ -206,10 +214,8 @@ def _ansible(
     built: Inventory,
     playbook: Path,
     handler: Callable[[dict[str, Any]], bool],
-    *,
-    check: bool,
-    limit: str | None,
     strategy: str | None,
+    options: Mapping[str, Any],
 ) -> str:
     from ansible_runner import interface
 
@@ -218,11 +224,10 @@ def _ansible(
         project_dir=str(playbook.parent),
         playbook=str(playbook),
         inventory=str(_inventory_file(private, built)),
-        limit=limit,
-        cmdline="--check" if check else None,
         event_handler=handler,
         quiet=True,
         settings={"pexpect_timeout": 1},
+        **options,
     )
     # The runner starts from the whole environment of this process and writes all of it to a file: keep what is its own.
     ours = {name: value for name, value in runner.config.env.items() if os.environ.get(name) != value}
@@ -237,6 +242,11 @@ def _inventory_file(private: Path, built: Inventory) -> Path:
     place = private / "supernode.yml"
     place.write_text(json.dumps({"plugin": "supernode", "built": str(document)}), encoding="utf-8")
     return place
+
+
+def _whole(seconds: float | None) -> int | None:
+    """Round up: ansible-runner takes whole seconds, and 0 for none."""
+    return None if seconds is None else max(1, math.ceil(seconds))
 
 
 def _printed(private: Path) -> str:

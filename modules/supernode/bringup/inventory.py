@@ -89,7 +89,7 @@ def build(design: Design, outputs: Outputs, state: Path) -> Inventory:
     return Inventory({name: tuple(members) for name, members in groups.items()}, tuple(variables), variables)
 
 
-def connection(address: str, user: str, state: Path) -> dict[str, str]:
+def connection(address: str, user: str, state: Path) -> dict[str, str | int]:
     """Return the variables by which Ansible reaches a host: one key, one pinned list of host keys, no question."""
     # Quoted twice: the shell-like split takes one pair, ssh's own reading of a list of files the other.
     known = f"-o 'UserKnownHostsFile=\"{state / KNOWN_HOSTS}\"' -o GlobalKnownHostsFile=/dev/null"
@@ -99,6 +99,9 @@ def connection(address: str, user: str, state: Path) -> dict[str, str]:
         "ansible_python_interpreter": "/usr/bin/python3",
         "ansible_ssh_private_key_file": str(state / KEY),
         "ansible_ssh_common_args": f"{known} -o StrictHostKeyChecking=yes",
+        # What ansible.cfg says to ssh, mitogen takes from here.
+        "mitogen_ssh_keepalive_interval": 10,
+        "mitogen_ssh_keepalive_count": 3,
     }
 
 

@@ -112,6 +112,12 @@ def test_a_playbook_that_cannot_be_read_is_said(tmp_path):
         play(tmp_path, ["{no.such.module: }"])
 
 
+def test_a_run_that_hangs_is_ended(tmp_path):
+    done = play(tmp_path, ["{ansible.builtin.command: sleep 60}"], deadline_s=4)
+    assert (done.ok, done.reason) == (False, "not ended after 4 s, so it was stopped")
+    assert done.events[-1].host in ("one", "two")
+
+
 def test_ctrl_c_ends_ansible_and_is_ours_again(tmp_path):
     before = signal.getsignal(signal.SIGINT)
     timer = threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT))
