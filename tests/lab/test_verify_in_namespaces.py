@@ -36,7 +36,7 @@ def sh(line: str, check: bool = True) -> str:
 
 
 class Fabric:
-    """Three hosts with two rails, two leaves, two spines, as namespaces; ports are made and unmade by `plug` and `unplug`."""
+    """Three hosts with two rails, two leaves, two spines, as namespaces; `plug` and `unplug` make and unmake ports."""
 
     def __init__(self) -> None:
         self.wanted = expected.read(expectations(hosts=3, rails=2, spines=2))
@@ -49,10 +49,10 @@ class Fabric:
             sh(f"ip netns exec {PREFIX}{name} sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.all.rp_filter=0")
         for cable in self.wanted.cables().values():
             self.plug(cable.a, cable.b)
-        config = scratch / "lldpd.conf"
-        config.write_text("configure lldp portidsubtype ifname\nconfigure lldp tx-interval 1\n")
+        settings = "configure lldp portidsubtype ifname\\nconfigure lldp tx-interval 1\\n"
         for name in self.wanted.devices():
-            inner = f"hostname {name}; mount -t tmpfs none /run; mkdir /run/lldpd; exec lldpd -d -O {config}"
+            inner = f"hostname {name}; mount -t tmpfs none /run; mkdir /run/lldpd; "
+            inner += f"printf '{settings}' >/run/lldpd.conf; exec lldpd -d -O /run/lldpd.conf"
             argv = ["ip", "netns", "exec", PREFIX + name, "unshare", "-m", "-u", "sh", "-c", inner]
             log = (scratch / f"{name}.log").open("wb")
             self.daemons[name] = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True)
@@ -176,9 +176,10 @@ def test_exchanged_cables_are_named_at_both_plugs(fabric):
     try:
         cause, rows = only(fabric)
     finally:
-        for end, plug in zip(hosts, (one, two), strict=True):
+        for end in hosts:
             fabric.unplug(end)
-            fabric.plug(end, plug)
+        fabric.plug(hosts[0], one)
+        fabric.plug(hosts[1], two)
     first, second = (fabric.cable(end) for end in hosts)
     assert cause == f"cables {first} and {second} are exchanged at su01-leaf0:swp2 and su01-leaf1:swp2"
     assert rows[0].cables == (first, second)

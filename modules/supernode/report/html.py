@@ -13,7 +13,7 @@ from supernode.design import Design
 from supernode.design.rows import Host, Switch
 from supernode.records import Finding, Run, StageRecord, State, Verdict
 from supernode.report import clock, picture, timeline
-from supernode.report.problems import group, standing
+from supernode.report.problems import group
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def _checks(findings: Iterable[Finding]) -> list[tuple[str, list[tuple[str, int]
 
 def _machines(run: Run, design: Design) -> Iterable[Machine]:
     last = {event.host: event for event in sorted(run.events, key=lambda row: row.at) if event.host}
-    stand = standing(run.findings)
+    stand = picture.standings(design, run.findings)
     devices: list[Host | Switch] = [*design.hosts, *design.switches]
     for device in devices:
         event = last.get(device.name)

@@ -50,7 +50,7 @@ def draw(design: Design, findings: Iterable[Finding]) -> Picture:
     """Draw the fabric; of more than MOST_HOSTS hosts only those with a cable or a finding that is not well."""
     rows = list(findings)
     states = _all_states(design, rows)
-    verdicts = standing(rows)
+    verdicts = standings(design, rows)
     hosts, left_out = _chosen(design, states, verdicts)
     boxes = _place(design, hosts)
     names = {host.name for host in hosts}
@@ -74,6 +74,18 @@ def draw(design: Design, findings: Iterable[Finding]) -> Picture:
     for state in states.values():
         counts[state] = counts.get(state, 0) + 1
     return Picture("\n".join(parts), left_out, counts)
+
+
+def standings(design: Design, findings: Iterable[Finding]) -> dict[str, str]:
+    """Return how each device stands (see `problems.standing`); one whose cable is not well is touched."""
+    rows = list(findings)
+    found, states = standing(rows), cable_states(rows)
+    for link in design.links:
+        if states.get(link.cable, "ok") != "ok":
+            for device in (link.a_device, link.b_device):
+                if found.get(device, "pass") == "pass":
+                    found[device] = "touched"
+    return found
 
 
 def _all_states(design: Design, findings: list[Finding]) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -19,12 +21,15 @@ def render(run: Run) -> RenderableType:
     parts: list[RenderableType] = [_headline(run)]
     if run.stages:
         parts.append(_stages(run))
-    problems = group(run.findings)
-    if problems:
-        parts.append(causes(problems))
     if run.findings:
-        parts.append(checks(run.findings))
+        parts.append(findings(run.findings))
     return Group(*parts)
+
+
+def findings(rows: Sequence[Finding]) -> RenderableType:
+    """Return the problems, if any, and the counts by check."""
+    problems = group(rows)
+    return Group(*([causes(problems)] if problems else []), checks(rows))
 
 
 def _headline(run: Run) -> Text:
@@ -70,14 +75,14 @@ def _seen(problem: Problem) -> str:
     return "\n".join([*lines, *([f"and {len(rows) - _SHOWN} more"] if len(rows) > _SHOWN else [])])
 
 
-def checks(findings: tuple[Finding, ...] | list[Finding]) -> Table:
+def checks(rows: Sequence[Finding]) -> Table:
     """Return the counts by check and verdict."""
     table = Table(box=None, pad_edge=False)
     table.add_column("check")
     for verdict in Verdict:
         table.add_column(verdict.value, justify="right")
-    for check in dict.fromkeys(row.check for row in findings):
-        counts = [sum(row.check == check and row.verdict is verdict for row in findings) for verdict in Verdict]
+    for check in dict.fromkeys(row.check for row in rows):
+        counts = [sum(row.check == check and row.verdict is verdict for row in rows) for verdict in Verdict]
         cells = [Text(str(n) if n else "-", _STYLE[v] if n else "dim") for v, n in zip(Verdict, counts, strict=True)]
         table.add_row(check, *cells)
     return table

@@ -13,6 +13,8 @@ from world import World
 from supernode.errors import CouldNotRun
 from supernode.records import DeviceOutput, Outputs, Verdict
 from supernode.verify import gates, localise, run
+from supernode.verify.facts.clock import Clock
+from supernode.verify.facts.identity import Identity
 from supernode.workspace import EnvironmentFolder
 
 ROOT = Path(__file__).parents[3]
@@ -143,18 +145,14 @@ def swap_within_a_leaf(world: World) -> None:
 FAULTS = {
     "reach": lambda w: w.off.add("gpu-001"),
     "identity": lambda w: w.identities.update({"gpu-001": w.facts().of("gpu-002").identity}),
-    "image": lambda w: w.identities.update(
-        {"gpu-001": type(w.facts().of("gpu-001").identity)("gpu-001", "SN0001", "", "0" * 64)}
-    ),
+    "image": lambda w: w.identities.update({"gpu-001": Identity("gpu-001", "SN0001", "", "0" * 64)}),
     "cabling": swap_within_a_leaf,
     "ports": lambda w: w.mtus.update({("su01-leaf0", "swp1"): 1500}),
     "rails": lambda w: w.mtus.update({("gpu-001", "rail0"): 1500}),
     "mtu": lambda w: w.mtus.update({("su01-leaf0", "swp1"): 1500}),
     "rate": lambda w: w.slow.update({("C00001", "up"): 1.0}),
     "fib": lambda w: w.fib_missing.add(("su01-leaf0", "swp49")),
-    "time": lambda w: w.clocks.update(
-        {"gpu-001": __import__("supernode.verify.facts.clock", fromlist=["Clock"]).Clock(False)}
-    ),
+    "time": lambda w: w.clocks.update({"gpu-001": Clock(False)}),
 }
 
 
