@@ -195,6 +195,9 @@ def test_a_wrong_passphrase_says_file_stack_and_way_out(site):
     assert error.value.where == str(passphrase)
     assert "stack lab" in error.value.what
     assert "change-secrets-provider" in error.value.hint
+    # The last way out that the hint names.
+    (site.project / "stacks" / "Pulumi.lab.yaml").unlink()
+    assert set(site.up(design).devices) == {d.name for d in (*design.hosts, *design.switches)}
 
 
 def test_without_what_boot_prepares_the_program_says_what_to_run(site):

@@ -70,7 +70,9 @@ def wrong_passphrase(output: str, stack: str, settings: dict[str, str]) -> Could
     return CouldNotRun(
         where,
         f"this passphrase does not open the state of stack {stack}",
-        "put the passphrase back that the stack was made with. To re-key, with the old one in a file OLD: "
-        f"PULUMI_CONFIG_PASSPHRASE_FILE=OLD pulumi stack change-secrets-provider passphrase -s {stack}, "
-        f"and write the new one to {where}",
+        "put back the passphrase that the stack was made with. To re-key, with the old one in a file OLD: "
+        "PULUMI_CONFIG_PASSPHRASE_FILE=OLD supernode shell ENVIRONMENT, in it "
+        f"pulumi stack change-secrets-provider passphrase -s {stack}, and write the new one to {where}. "
+        f"If the old one is lost: the state holds no secret, and without stacks/Pulumi.{stack}.yaml the engine takes "
+        "the new one",
     )
