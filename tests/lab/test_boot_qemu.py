@@ -1,4 +1,5 @@
-"""The whole of boot against firmware: one machine's own medium, an empty disk, and at the end a login with the designed name.
+"""The whole of boot against firmware: one machine's own medium, an empty disk, and at the end a login with the
+designed name.
 
 QEMU without KVM. Its user-mode network knows one address, that of the site's server, which is this test's on loopback.
 """

@@ -60,7 +60,8 @@ def lock(path: Path) -> Iterator[None]:
 def place(cache: Path, kind: str, digest: str, build: Callable[[Path], None]) -> Path:
     """Return <cache>/<kind>/<digest>, calling `build(folder)` first when it is not there yet.
 
-    `build` fills an empty folder on the same file system; it is renamed into place when build returns and removed when it raises.
+    `build` fills an empty folder on the same file system; it is renamed into place when build returns and removed when
+    it raises.
     """
     wanted = cache / kind / digest
     if wanted.is_dir():

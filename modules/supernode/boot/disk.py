@@ -1,6 +1,7 @@
 """A raw GPT disk image of two partitions, an EFI system partition with GRUB and an ext4 root, from a folder.
 
-The bytes follow from the folder's contents and the identifiers alone: fixed UUIDs, fixed times, no journal of the builder.
+The bytes follow from the folder's contents and the identifiers alone: fixed UUIDs, fixed times, no journal of the
+builder.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ _ROOT_SPARE_MIB = 64  # for what first boot writes before the partition is grown
 _JOURNAL_MIB = 16
 _BLOCK = 4096
 
-# mke2fs takes a folder's entries as the file system lists them, and a disk's order follows a secret of that disk. In memory it is the
-# order of creation, so the tree is laid out there by name first.
+# mke2fs takes a folder's entries as the file system lists them, and a disk's order follows a secret of that disk. In
+# memory it is the order of creation, so the tree is laid out there by name first.
 _IN_ORDER = """
 folder=$1; shift
 mount -t tmpfs -o mode=755,size=90% tmpfs /mnt
@@ -109,7 +110,8 @@ def _write_root(folder: Path, path: Path, ids: Identifiers, epoch: int) -> None:
     wanted = (used + entries * 320 + (_ROOT_SPARE_MIB + _JOURNAL_MIB) * _MIB) * 21 // 20
     blocks = -(-wanted // _MIB) * _MIB // _BLOCK
     make = [
-        "mke2fs", "-q", "-F", "-t", "ext4", "-b", str(_BLOCK), "-I", "256", "-N", str(max(2 * entries, blocks // 4)), "-m", "1",
+        "mke2fs", "-q", "-F", "-t", "ext4", "-b", str(_BLOCK), "-I", "256", "-m", "1",
+        "-N", str(max(2 * entries, blocks // 4)),
         "-J", f"size={_JOURNAL_MIB}", "-L", ROOT_LABEL, "-U", str(ids.filesystem),
         "-O", "^metadata_csum,^metadata_csum_seed,^orphan_file",
         "-E", f"hash_seed={ids.filesystem},root_owner=0:0,lazy_itable_init=0,nodiscard",

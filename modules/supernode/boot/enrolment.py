@@ -1,10 +1,10 @@
 """One-time tokens and what machines reported with them, on the operator's disk.
 
-    .supernode/<env>/serve/tokens/<host>.json    the token's hash, when it was issued, what it was spent on; never the token
+    .supernode/<env>/serve/tokens/<host>.json    the token's hash, when it was issued, what it was spent on
     .supernode/<env>/enrolled/<host>.json        the last accepted report, and when
 
-A token admits any number of `deploy` reports and exactly one `firstboot` report; then it is dead. The same first-boot report again
-(its answer was lost on the way) is answered as before and changes nothing.
+A token admits any number of `deploy` reports and exactly one `firstboot` report; then it is dead. The same first-boot
+report again (its answer was lost on the way) is answered as before and changes nothing.
 """
 
 from __future__ import annotations

@@ -9,15 +9,16 @@ from pathlib import Path
 from supernode.boot import tool
 
 _COMMON = (
-    "normal", "configfile", "linux", "search", "search_fs_uuid", "search_label", "search_fs_file", "echo", "test", "sleep", "reboot", "halt",
+    "normal", "configfile", "linux", "search", "search_fs_uuid", "search_label", "search_fs_file", "echo", "test",
+    "sleep", "reboot", "halt",
     "serial", "terminal", "terminfo", "efi_gop", "all_video", "minicmd", "regexp",
 )  # fmt: skip
 
-CONSOLE = "console=tty0 console=ttyS0,115200"
+CONSOLE = "console=tty0 console=ttyS0,115200 loglevel=4"
 
 
 def write_loader(path: Path, modules: Sequence[str], config: str = "") -> None:
-    """Write a loader that runs `config`, which is put inside it, or else /EFI/BOOT/grub.cfg of where it was loaded from.
+    """Write a loader that runs `config`, put inside it, or else /EFI/BOOT/grub.cfg of where it was loaded from.
 
     From a disk that is the EFI system partition. From a medium it is the ISO, not the FAT image that the firmware read.
     """
@@ -46,4 +47,4 @@ boot
 
 def medium_config(volume: str) -> str:
     """Return the configuration inside a medium's loader: go on to the menu on the medium itself."""
-    return f"search --no-floppy --set=root --label {volume}\nset prefix=($root)/boot/grub\nconfigfile /boot/grub/grub.cfg\n"
+    return f"search --no-floppy --set=root --label {volume}\nconfigfile /boot/grub/grub.cfg\n"

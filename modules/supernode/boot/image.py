@@ -67,8 +67,8 @@ def find(software: Software, cache: Path) -> ImageRef | None:
 def ensure(software: Software, cache: Path | None = None, progress: Progress = store.silent) -> ImageRef:
     """Return the image of a software selection, building it (1 to 2 minutes, as root) when the cache has none.
 
-    A pinned version that the archive no longer carries is replaced by the one it has, and a progress line says so, for an archive
-    forgets a version with each update; with SUPERNODE_PINS=exact that is an error instead.
+    A pinned version that the archive no longer carries is replaced by the one it has, and a progress line says so, for
+    an archive forgets a version with each update; with SUPERNODE_PINS=exact that is an error instead.
 
     Raises:
         CouldNotRun: not root, a tool is missing, the archive cannot be reached, or pins do not hold and must.

@@ -1,7 +1,7 @@
 """One machine's deploy medium: a UEFI ISO with kernel, initrd and the machine's seed.
 
-The digest of a medium is computed from what goes in (the parts' digest, the seed, the kernel arguments), never from a built file,
-and leaves out the one-time token: it is known before anything is built and names the medium in its URL.
+The digest of a medium is computed from what goes in (the parts' digest, the seed, the kernel arguments), never from a
+built file, and leaves out the one-time token: it is known before anything is built and names the medium in its URL.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _write_efi(work: Path) -> None:
 
 
 def _write_seed(work: Path, names: tuple[str, ...]) -> None:
-    """Write the seed as an archive for the boot loader: the deploy step then needs no driver for the drive it came from."""
+    """Write the seed as an archive for the boot loader: the deploy step needs no driver of the drive."""
     tree = work / "tree" / "seed"
     tree.mkdir(parents=True)
     for name in names:
@@ -199,8 +199,8 @@ def _write_iso(shared: Base, work: Path, seed: tuple[str, ...], target: Path) ->
     ]
     tool.run(
         [
-            "xorriso", "-no_rc", "-as", "mkisofs", "-quiet", "-R", "-V", VOLUME, "-uid", "0", "-gid", "0", "-graft-points",
-            "-e", "boot/efi.img", "-no-emul-boot", "-o", target, *grafts,
+            "xorriso", "-no_rc", "-as", "mkisofs", "-quiet", "-R", "-V", VOLUME, "-uid", "0", "-gid", "0",
+            "-graft-points", "-e", "boot/efi.img", "-no-emul-boot", "-o", target, *grafts,
         ],
         env={"SOURCE_DATE_EPOCH": str(rootfs.EPOCH)},
     )  # fmt: skip

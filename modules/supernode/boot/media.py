@@ -1,4 +1,4 @@
-"""From a Design to each machine's medium: what it holds, what it is called, where it is served. Nothing is built here."""
+"""From a Design to each machine's medium: what it holds, what it is called, where it is served; builds nothing."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The site's package mirror: what hosts install after they are up, and its dependencies, as a flat Debian repository.
 
-Packages that the image has already are left out. The versions are the pins', as for the image; hosts verify the site's server by
-TLS with the site's own CA, and the hashes in `Packages` come from the archive's signed index by way of apt.
+Packages that the image has already are left out. The versions are the pins', as for the image; hosts verify the site's
+server by TLS with the site's own CA, and the hashes in `Packages` come from the archive's signed index by way of apt.
 """
 
 from __future__ import annotations

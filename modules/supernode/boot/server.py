@@ -79,7 +79,7 @@ async def _listen(runner: web.AppRunner, context: ssl.SSLContext, address: str, 
     except OSError as error:
         where = f"{address}:{port}"
         if error.errno == errno.EADDRNOTAVAIL:
-            hint = "give this machine that address, or name one of its own in site.serve; a lab's exists while the lab runs"
+            hint = "add the address here, or name one of this machine in site.serve; a lab's exists while the lab runs"
             raise CouldNotRun(where, "site.serve is no address of this machine", hint) from error
         if error.errno == errno.EADDRINUSE:
             hint = "stop what listens there (`ss -ltnp` names it), or choose another site.serve.port"

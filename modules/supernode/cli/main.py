@@ -11,11 +11,13 @@ from supernode.cli.check import check
 from supernode.cli.design import design
 from supernode.cli.destroy import destroy
 from supernode.cli.engine import engine
+from supernode.cli.image import image
 from supernode.cli.lab import app as lab
 from supernode.cli.lab_up import up
 from supernode.cli.plan import plan
 from supernode.cli.report import report
 from supernode.cli.runs import runs
+from supernode.cli.serve import serve
 from supernode.cli.shell import shell
 from supernode.cli.show import show
 from supernode.cli.verify import verify
@@ -30,7 +32,7 @@ app = typer.Typer(
 )
 
 for _verb in (
-    check, design, show, allocate, assign, plan, bringup, verify, report, runs, shell, engine, destroy,
+    check, design, show, allocate, assign, plan, bringup, verify, report, runs, shell, engine, image, serve, destroy,
 ):  # fmt: skip
     app.command()(_verb)
 

@@ -1,7 +1,7 @@
 """The parts of the deploy system that do not change from machine to machine: kernel, tools, drivers.
 
-All come from the root file system of the golden image, so that the pins of the image hold here too and the digest of a medium
-does not depend on what the operator's machine has installed.
+All come from the root file system of the golden image, so that the pins of the image hold here too and the digest of a
+medium does not depend on what the operator's machine has installed.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from supernode.errors import CouldNotRun
 
 TOOLS = ("usr/bin/busybox", "usr/bin/curl", "usr/bin/zstd")
 
-# Ports and disks of servers; what the chosen kernel's package lacks, or has built in, is left out. No driver of a drive: firmware
-# and boot loader read the medium, and all that is on it is in memory before the kernel starts.
+# Ports and disks of servers; what the chosen kernel's package lacks, or has built in, is left out. No driver of a
+# drive: firmware and boot loader read the medium, and all that is on it is in memory before the kernel starts.
 DRIVERS = (
     "virtio_pci", "virtio_net", "virtio_blk", "virtio_scsi", "nvme", "ahci", "ata_piix", "sd_mod",
     "megaraid_sas", "mpt3sas", "mpi3mr", "smartpqi", "vmd",
@@ -117,7 +117,7 @@ def _module(file: str) -> str:
 
 
 def closure(wanted: Iterable[str], dep: str) -> list[str]:
-    """Return the files of the wanted modules and of all they need, by a kernel's modules.dep; unknown names are left out."""
+    """Return the files of modules and of all they need, by a kernel's modules.dep; unknown names are left out."""
     needs: dict[str, list[str]] = {}
     by_name: dict[str, str] = {}
     for line in dep.splitlines():

@@ -1,1 +1,1 @@
-"""What runs on the machine: first boot and enrolment. Standard library only, for the image carries no packages of ours."""
+"""What runs on the machine: first boot and enrolment. Standard library only: the image carries no package of ours."""

@@ -1,4 +1,4 @@
-"""Report this machine's host keys to the site, once, with its one-time token over TLS that only the site's own CA can vouch for."""
+"""Report this machine's host keys to the site, once, with its one-time token, over TLS pinned to the site's own CA."""
 
 from __future__ import annotations
 

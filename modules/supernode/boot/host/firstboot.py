@@ -1,7 +1,7 @@
-"""Apply a NoCloud seed once: name, user, network, trust, host keys. Runs before the network and ssh, in a fraction of a second.
+"""Apply a NoCloud seed once: name, user, network, trust, host keys. Runs before network and ssh, and is quick.
 
-It reads the subset of cloud-config that our seed uses, in its JSON form (JSON is YAML), and says in the journal which keys it left
-alone. A machine with stock cloud-init reads the same seed by that instead; see the unit.
+It reads the subset of cloud-config that our seed uses, in its JSON form (JSON is YAML), and says in the journal which
+keys it left alone. A machine with stock cloud-init reads the same seed by that instead; see the unit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 ROOT = Path("/")
 _HEADER = "#cloud-config"
-_HANDLED = frozenset(
+HANDLED = frozenset(
     {"hostname", "fqdn", "users", "write_files", "ca_certs", "ssh_deletekeys", "ssh_genkeytypes"}
     # These say how stock cloud-init should behave; the image does so by itself.
     | {"disable_root", "ssh_pwauth", "apt", "manage_etc_hosts", "preserve_hostname", "prefer_fqdn_over_hostname"}
@@ -36,7 +36,7 @@ def main() -> int:
     meta = json.loads((seed / "meta-data").read_text(encoding="utf-8"))
     user = parse_user_data((seed / "user-data").read_text(encoding="utf-8"))
     network = json.loads((seed / "network-config").read_text(encoding="utf-8"))
-    for key in sorted(set(user) - _HANDLED):
+    for key in sorted(set(user) - HANDLED):
         log(f"not applied: user-data key {key!r}")
     set_name(ROOT, user.get("hostname") or meta["local-hostname"], user.get("fqdn", ""))
     write_network(ROOT, network)
@@ -99,7 +99,7 @@ def write_network(root: Path, config: Mapping[str, Any]) -> None:
 
 
 def network_file(port: Mapping[str, Any]) -> str:
-    """Return the .network file of one port; the link-local addresses and router advertisements it did not ask for stay off."""
+    """Return the .network file of one port; link-local addresses and router advertisements stay off."""
     lines = ["[Match]", f"MACAddress={port['match']['macaddress']}", "Type=ether", "", "[Network]"]
     lines += ["LinkLocalAddressing=no", "IPv6AcceptRA=no", f"DHCP={'yes' if port.get('dhcp4') else 'no'}"]
     lines += [f"Address={address}" for address in port.get("addresses", ())]
@@ -139,7 +139,7 @@ def write_file(root: Path, record: Mapping[str, Any]) -> None:
 
 
 def trust(root: Path, certificates: list[str] | tuple[str, ...]) -> None:
-    """Put certificates where update-ca-certificates finds them; supernode-trust.service runs that later, for it takes a second."""
+    """Put certificates where update-ca-certificates finds them; supernode-trust.service runs it later: it is slow."""
     folder = root / "usr/local/share/ca-certificates"
     for number, pem in enumerate(certificates, 1):
         folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ def trust(root: Path, certificates: list[str] | tuple[str, ...]) -> None:
 
 
 def make_user(root: Path, account: str | Mapping[str, Any], run: Run = subprocess.run) -> None:
-    """Make an account with keys and sudo. Its password is locked unless the seed says otherwise, and the seed cannot set one."""
+    """Make an account with keys and sudo; its password is locked, and nothing in the seed can set one."""
     if isinstance(account, str):  # "default": the distribution's own user, of which this image has none
         return
     name = account["name"]
@@ -188,23 +188,30 @@ def make_host_keys(root: Path, run: Run = subprocess.run) -> None:
     run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", socket.gethostname(), "-f", str(key)], check=True)
 
 
+def partition_of(path: Path) -> tuple[str, str, str] | None:
+    """Return (disk, number, partition) under a path, as in ("/dev/vda", "2", "/dev/vda2"), or None."""
+    device = path.stat().st_dev
+    node = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
+    if not (node / "partition").is_file():
+        return None
+    place = node.resolve()
+    return f"/dev/{place.parent.name}", (node / "partition").read_text().strip(), f"/dev/{place.name}"
+
+
 def grow_root(root: Path, run: Run = subprocess.run) -> None:
     """Grow the root partition, which is the last, to the end of its disk, and the file system with it.
 
-    Where the root is no partition of a disk (an overlay, a network file system) there is nothing to grow. A failure costs space,
-    not the machine, so it is logged and the boot goes on.
+    Where the root is no partition of a disk (an overlay, a network file system) there is nothing to grow. A failure
+    costs space, not the machine, so it is logged and the boot goes on.
     """
-    device = os.stat(root).st_dev
-    node = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}")
-    if not (node / "partition").is_file():
+    where = partition_of(root)
+    if where is None:
         return
-    number = (node / "partition").read_text().strip()
-    disk = Path("/dev") / node.resolve().parent.name
-    part = Path("/dev") / node.resolve().name
+    disk, number, part = where
     try:
-        run(["sfdisk", "--quiet", "--no-reread", "--force", "-N", number, str(disk)], input=b", +\n", check=True)
-        run(["partx", "--update", "--nr", number, str(disk)], check=True)
-        run(["resize2fs", str(part)], check=True)
+        run(["sfdisk", "--quiet", "--no-reread", "--force", "-N", number, disk], input=b", +\n", check=True)
+        run(["partx", "--update", "--nr", number, disk], check=True)
+        run(["resize2fs", part], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         log(f"root not grown: {error}")
 

@@ -1,0 +1,98 @@
+"""Tokens are spent once, and a machine's word is kept only with a live one."""
+
+import json
+import stat
+
+import pytest
+
+from supernode.boot import enrolment
+from supernode.boot.enrolment import Answer, Enrolment
+
+STARTED = {"phase": "deploy", "state": "started", "detail": "", "host_keys": [], "image": "ab"}
+DONE = {"phase": "firstboot", "state": "ok", "detail": "", "host_keys": ["ssh-ed25519 AAAA"], "image": "ab"}
+
+
+@pytest.fixture
+def site(tmp_path):
+    return Enrolment(tmp_path)
+
+
+def test_a_token_takes_deploy_reports_and_one_first_boot(site):
+    token = site.issue("gpu-001")
+    assert site.report("gpu-001", token, STARTED) is Answer.ACCEPTED
+    assert site.report("gpu-001", token, {**STARTED, "state": "ok"}) is Answer.ACCEPTED
+    assert site.alive("gpu-001")
+    assert site.report("gpu-001", token, DONE) is Answer.ACCEPTED
+    assert not site.alive("gpu-001")
+    found = site.read("gpu-001")
+    assert (found["phase"], found["host_keys"], found["host"]) == ("firstboot", ["ssh-ed25519 AAAA"], "gpu-001")
+
+
+def test_a_spent_token_neither_deploys_nor_enrols_other_keys(site):
+    token = site.issue("gpu-001")
+    site.report("gpu-001", token, DONE)
+    assert site.report("gpu-001", token, STARTED) is Answer.REFUSED
+    assert site.report("gpu-001", token, {**DONE, "host_keys": ["ssh-ed25519 EVIL"]}) is Answer.REFUSED
+    assert site.read("gpu-001")["host_keys"] == ["ssh-ed25519 AAAA"]
+
+
+def test_a_report_whose_answer_was_lost_can_be_sent_again(site):
+    token = site.issue("gpu-001")
+    site.report("gpu-001", token, DONE)
+    before = site.read("gpu-001")
+    assert site.report("gpu-001", token, DONE) is Answer.ACCEPTED
+    assert site.read("gpu-001") == before
+
+
+def test_a_failed_first_boot_does_not_spend_the_token(site):
+    token = site.issue("gpu-001")
+    assert site.report("gpu-001", token, {**DONE, "state": "failed", "host_keys": []}) is Answer.ACCEPTED
+    assert site.alive("gpu-001")
+
+
+def test_a_new_token_ends_the_one_before(site):
+    old = site.issue("gpu-001")
+    new = site.issue("gpu-001")
+    assert site.report("gpu-001", old, STARTED) is Answer.REFUSED
+    assert site.report("gpu-001", new, STARTED) is Answer.ACCEPTED
+
+
+def test_one_machines_token_is_nothing_to_another(site):
+    token = site.issue("gpu-001")
+    site.issue("gpu-002")
+    assert site.report("gpu-002", token, STARTED) is Answer.REFUSED
+    assert site.report("gpu-003", token, STARTED) is Answer.REFUSED
+    assert site.read("gpu-002") is None
+
+
+def test_a_token_grows_old(site, monkeypatch):
+    token = site.issue("gpu-001")
+    now = enrolment.time.time()
+    monkeypatch.setattr(enrolment.time, "time", lambda: now + enrolment.TOKEN_FOR_S + 1)
+    assert not site.alive("gpu-001")
+    assert site.report("gpu-001", token, STARTED) is Answer.REFUSED
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        None, [], {}, {**STARTED, "phase": "other"}, {**STARTED, "state": "fine"}, {**STARTED, "detail": 7},
+        {**STARTED, "detail": "x" * 5000}, {**DONE, "host_keys": []}, {**DONE, "host_keys": "ssh-ed25519 AAAA"},
+        {**DONE, "host_keys": ["k"] * 50},
+    ],
+)  # fmt: skip
+def test_what_is_no_report_is_not_kept(site, document):
+    token = site.issue("gpu-001")
+    assert site.report("gpu-001", token, document) is Answer.MALFORMED
+    assert site.read("gpu-001") is None
+
+
+def test_the_disk_holds_no_token(site, tmp_path):
+    token = site.issue("gpu-001")
+    site.report("gpu-001", token, {**DONE, "extra": token})
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    assert all(token not in path.read_text() for path in files)
+    record = tmp_path / "serve/tokens/gpu-001.json"
+    assert stat.S_IMODE(record.stat().st_mode) == 0o600
+    assert len(json.loads(record.read_text())["hash"]) == 64

@@ -1,0 +1,182 @@
+"""The routes over real TLS with the site's own CA, on loopback."""
+
+import asyncio
+import dataclasses
+import ipaddress
+import os
+import ssl
+import stat
+from types import SimpleNamespace
+
+import pytest
+from aiohttp import ClientConnectorCertificateError, ClientSession, web
+from cryptography import x509
+
+from supernode.boot import routes, server, sshkey, tls
+from supernode.boot.enrolment import Enrolment
+from supernode.errors import CouldNotRun
+from supernode.workspace import EnvironmentFolder
+
+DIGEST = "ab" * 32
+DONE = {"phase": "firstboot", "state": "ok", "detail": "", "host_keys": ["ssh-ed25519 AAAA"], "image": DIGEST}
+
+
+class Site:
+    """What the routes ask of a site, from a folder of files."""
+
+    def __init__(self, folder):
+        self.folder = SimpleNamespace(name="lab")
+        self.enrolment = Enrolment(folder / "state")
+        self.files = folder
+        self.error = None
+        for name, data in (
+            ("image.raw.zst", b"image"),
+            ("gpu-001.iso", b"0123456789"),
+            ("mirror/Packages", b"Package: x\n"),
+        ):
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(data)
+        (folder / "secret").write_text("not for you")
+
+    def known(self):
+        if self.error:
+            raise self.error
+        image = SimpleNamespace(digest=DIGEST, compressed=self.files / "image.raw.zst")
+        return SimpleNamespace(design=SimpleNamespace(digest="dd"), image=image, mirror=self.files / "mirror")
+
+    def iso(self, host, digest):
+        return self.files / "gpu-001.iso" if (host, digest) == ("gpu-001", DIGEST) else None
+
+
+@dataclasses.dataclass
+class Served:
+    base: str
+    context: ssl.SSLContext
+    site: Site
+
+
+def served(tmp_path, check):
+    """Run `check(session, served)` against the routes."""
+
+    async def main():
+        identity = tls.ensure(tmp_path / "serve", "127.0.0.1", "lab")
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(identity.certificate, identity.key)
+        site = Site(tmp_path)
+        runner = web.AppRunner(routes.application(site, "code"))
+        await runner.setup()
+        listening = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
+        await listening.start()
+        port = runner.addresses[0][1]
+        trusted = ssl.create_default_context(cafile=str(identity.ca))
+        try:
+            async with ClientSession() as session:
+                await check(session, Served(f"https://127.0.0.1:{port}", trusted, site))
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(main())
+
+
+def test_what_is_served_and_what_is_not(tmp_path):
+    async def check(session, at):
+        async def get(path, **headers):
+            async with session.get(f"{at.base}{path}", ssl=at.context, headers=headers) as answer:
+                return answer.status, await answer.read()
+
+        assert await get(f"/images/{DIGEST}.raw.zst") == (200, b"image")
+        assert await get(f"/boot/gpu-001/{DIGEST}.iso") == (200, b"0123456789")
+        assert await get(f"/boot/gpu-001/{DIGEST}.iso", Range="bytes=2-4") == (206, b"234")
+        assert await get("/mirror/Packages") == (200, b"Package: x\n")
+        assert await get("/mirror/./Packages") == (200, b"Package: x\n")
+        missing = (
+            f"/images/{'cd' * 32}.raw.zst", f"/boot/gpu-002/{DIGEST}.iso", f"/boot/gpu-001/{'cd' * 32}.iso",
+            "/mirror/../secret", "/mirror/%2e%2e/secret", "/mirror/..%2fsecret", "/mirror/", "/secret",
+            "/enrolled/gpu-001",
+        )  # fmt: skip
+        for path in missing:
+            assert (await get(path))[0] == 404, path
+        assert await get("/health") == (200, b'{"environment": "lab", "design": "dd", "code": "code"}')
+
+    served(tmp_path, check)
+
+
+def test_a_report_needs_the_token_and_is_kept_without_it(tmp_path):
+    async def check(session, at):
+        async def report(token, document):
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            url = f"{at.base}/report/gpu-001"
+            async with session.post(url, json=document, headers=headers, ssl=at.context) as answer:
+                return answer.status
+
+        token = at.site.enrolment.issue("gpu-001")
+        assert await report("", DONE) == 401
+        assert await report("guess", DONE) == 401
+        assert await report(token, {"phase": "firstboot"}) == 400
+        assert await report(token, {**DONE, "detail": "x" * 100_000}) == 413
+        assert await report(token, DONE) == 204
+        assert await report(token, {**DONE, "host_keys": ["ssh-ed25519 EVIL"]}) == 401
+        async with session.get(f"{at.base}/enrolled/gpu-001", ssl=at.context) as answer:
+            text = await answer.text()
+        assert "ssh-ed25519 AAAA" in text
+        assert token not in text
+
+    served(tmp_path, check)
+
+
+def test_an_error_of_ours_is_said_to_who_asked(tmp_path):
+    async def check(session, at):
+        at.site.error = CouldNotRun("golden image", "is not built yet", "run `supernode image lab`")
+        async with session.get(f"{at.base}/images/{DIGEST}.raw.zst", ssl=at.context) as answer:
+            assert answer.status == 503
+            assert (await answer.json())["hint"] == "run `supernode image lab`"
+
+    served(tmp_path, check)
+
+
+def test_another_ca_is_not_trusted(tmp_path):
+    async def check(session, at):
+        other = tls.ensure(tmp_path / "other", "127.0.0.1", "lab")
+        context = ssl.create_default_context(cafile=str(other.ca))
+        with pytest.raises(ClientConnectorCertificateError):
+            await session.get(f"{at.base}/health", ssl=context)
+
+    served(tmp_path, check)
+
+
+def test_keys_are_private_and_the_identity_stays(tmp_path):
+    first = tls.ensure(tmp_path / "serve", "127.0.0.1", "lab")
+    before = [path.read_bytes() for path in (first.ca, first.certificate, first.key)]
+    again = tls.ensure(tmp_path / "serve", "127.0.0.1", "lab")
+    assert [path.read_bytes() for path in (again.ca, again.certificate, again.key)] == before
+    for key in ("ca.key", "leaf.key"):
+        assert stat.S_IMODE((tmp_path / "serve" / key).stat().st_mode) == 0o600
+
+
+def test_a_new_address_gets_a_new_certificate_of_the_same_ca(tmp_path):
+    first = tls.ensure(tmp_path / "serve", "127.0.0.1", "lab")
+    ca, leaf = first.ca.read_bytes(), first.certificate.read_bytes()
+    second = tls.ensure(tmp_path / "serve", "198.18.31.253", "lab")
+    assert second.ca.read_bytes() == ca
+    assert second.certificate.read_bytes() != leaf
+    names = x509.load_pem_x509_certificate(second.certificate.read_bytes()).extensions.get_extension_for_class(
+        x509.SubjectAlternativeName
+    )
+    assert names.value.get_values_for_type(x509.IPAddress) == [ipaddress.ip_address("198.18.31.253")]
+
+
+def test_the_operators_key_is_made_once(tmp_path):
+    public = sshkey.ensure(tmp_path / "ssh")
+    assert public.startswith("ssh-ed25519 AAAA")
+    assert sshkey.ensure(tmp_path / "ssh") == public
+    assert stat.S_IMODE((tmp_path / "ssh/id_ed25519").stat().st_mode) == 0o600
+
+
+def test_a_pid_that_is_another_process_by_now_is_not_the_server(tmp_path):
+    folder = EnvironmentFolder("lab", tmp_path, tmp_path)
+    pid_file = folder.state / "serve" / "serve.pid"
+    pid_file.parent.mkdir(parents=True)
+    pid_file.write_text(f"{os.getpid()} 1\n")
+    assert server.stop(folder) is False
+    pid_file.write_text("nonsense")
+    assert server.stop(folder) is False
