@@ -19,8 +19,8 @@ def verify(
 ) -> None:
     """Gather facts from every host and switch once, compare them with the design, and name the causes.
 
-    Nothing is changed on any machine. Exit code 0: everything was seen and is as designed; 1: finished, with findings, or
-    with something that could not be seen; 2: wrong input; 3: could not run.
+    Nothing is changed on any machine. Exit code 0: everything was seen and is as designed; 1: finished, with
+    findings, or with something that could not be seen; 2: wrong input; 3: could not run.
 
     Example: supernode verify lab --junit verify.xml
     """
