@@ -1,7 +1,8 @@
 """Where a lab keeps its things, and what its parts are called on the machine.
 
 /var/lib/supernode-lab/
-  lock, machine.json          shared by all labs of the machine (see shared.py)
+  lock, <env>.lock            starts and stops take turns
+      machine.json, capacity.json  of the machine, for all labs
   <env>/                      0700
     artefacts/                what the lab is built from (contracts, section 3)
     factory/                  what was made once and outlives the lab: keys, the BMC password

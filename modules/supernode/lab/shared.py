@@ -36,11 +36,11 @@ GUARD = ("unreachable", str(LABS), "metric", "9999")
 
 
 @contextmanager
-def locked() -> Iterator[None]:
-    """Hold the machine's lab lock: starts and stops take turns."""
+def locked(lab: str = "") -> Iterator[None]:
+    """Hold a lab's lock, or the machine's: whoever starts or stops the same thing waits. A killed holder holds no more."""
     root = labs_root()
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with (root / "lock").open("w") as stream:
+    with (root / f"{lab}.lock".lstrip(".")).open("w") as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         yield
 

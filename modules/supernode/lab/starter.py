@@ -73,17 +73,8 @@ def start(environment: str, folder: Path, delivery: Path, cache: Path, say: Call
     _need_root(f"sudo supernode lab start {environment}")
     places = Places.of(environment)
     plan = artefacts.read(folder)
-    running = healthy(places, plan)
-    if running is None:
-        doctor.essential(doctor.examine())
-        capacity.check(plan, capacity.measured(labs_root() / "capacity.json"))
-        _end(environment)
-        system = nos.ensure(cache, say)
-        try:
-            running = _start(places, plan, folder, system, say)
-        except BaseException:
-            _end(environment)
-            raise
+    with shared.locked(environment):
+        running = healthy(places, plan) or _afresh(places, plan, folder, cache, say)
     authority = Authority(places.factory / "ca")
     factory.deliver(
         delivery, environment, plan, factory.Factory(places.factory), authority.certificate.read_text(encoding="ascii")
@@ -92,10 +83,25 @@ def start(environment: str, folder: Path, delivery: Path, cache: Path, say: Call
     return Started(unchanged, time.monotonic() - began, running)
 
 
+def _afresh(
+    places: Places, plan: Artefacts, folder: Path, cache: Path, say: Callable[[str], None]
+) -> Mapping[str, Any]:
+    """End what is there and start; when that fails, nothing is left."""
+    doctor.essential(doctor.examine())
+    capacity.check(plan, capacity.measured(labs_root() / "capacity.json"))
+    _end(places.name)
+    system = nos.ensure(cache, say)
+    try:
+        return _start(places, plan, folder, system, say)
+    except BaseException:
+        _end(places.name)
+        raise
+
+
 def healthy(places: Places, plan: Artefacts) -> Mapping[str, Any] | None:
     """Return the status of the lab that runs, when it is ready and was built from the same artefacts."""
     try:
-        status: Mapping[str, Any] = control.ask(places.control, {"do": "status"}, timeout_s=5.0)
+        status: Mapping[str, Any] = control.ask(places.control, {"do": "status"}, timeout_s=30.0)
     except CouldNotRun:
         return None
     return status if status["phase"] == "ready" and status["digest"] == plan.digest else None
@@ -108,7 +114,8 @@ def stop(environment: str) -> bool:
         CouldNotRun: not root, or a process cannot be killed.
     """
     _need_root(f"sudo supernode lab stop {environment}")
-    found = _end(environment)
+    with shared.locked(environment):
+        found = _end(environment)
     Standing(Places.of(environment).faults).clear()
     return found
 
