@@ -233,3 +233,22 @@ def test_destroy_takes_the_last_stack_first_and_forgets_them(site):
 
 def _stack(design, name):
     return (design.switch(name) if "leaf" in name or "spine" in name else design.host(name)).stack
+
+
+def test_plain_pulumi_takes_a_lost_machine_back_into_the_state_and_destroys(site):
+    design = site.describe()
+    site.up(design)
+    urn = "urn:pulumi:lab::supernode::supernode:cluster:Supernode$supernode:index:Machine::gpu-001"
+    parent = "supernode=urn:pulumi:lab::supernode::supernode:cluster:Supernode::supernode"
+    inputs = json.loads(pulumi(site, "stack", "export", "-s", "lab").stdout)["deployment"]["resources"]
+    found = next(r["inputs"] for r in inputs if r["urn"] == urn)
+    site.find("gpu-001", **{key: value for key, value in found.items() if key != "name"})
+    pulumi(site, "state", "delete", urn, "--yes", "-s", "lab")
+    site.journal()
+    slot = design.host("gpu-001").slot
+    options = ["--parent", parent, "--generate-code=false", "--protect=false", "--yes", "-s", "lab"]
+    pulumi(site, "import", "supernode:index:Machine", "gpu-001", slot, *options)
+    assert "create" not in {line.split()[0] for line in site.journal()}
+    assert [r for r in site.preview(design, refresh=False) if r.op == "create"] == []
+    pulumi(site, "destroy", "--yes", "-s", "lab")
+    assert sorted(line for line in site.journal() if "gpu" in line) == ["delete gpu-001", "delete gpu-002"]
