@@ -8,8 +8,10 @@ import ipaddress
 import os
 import platform
 import shutil
+import socket
 import tarfile
 import tempfile
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -105,7 +107,28 @@ class _SameScheme(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
+def _check_name(url: str) -> None:
+    """Look the host up within the limit: a resolver that does not answer has limits of its own, of half a minute."""
+    parts = urllib.parse.urlsplit(url)
+    if parts.hostname is None or parts.scheme in urllib.request.getproxies():
+        return  # a file, or a proxy that looks it up
+    answer: list[object] = []
+
+    def look_up() -> None:
+        try:
+            answer.append(socket.getaddrinfo(parts.hostname, None))
+        except OSError as error:
+            answer.append(error)
+
+    thread = threading.Thread(target=look_up, daemon=True)
+    thread.start()
+    thread.join(CONNECT_S)
+    if not answer:
+        raise ReleaseUnavailableError(f"{url}: its name was not found within {CONNECT_S:g} s")
+
+
 def _open(url: str) -> Any:
+    _check_name(url)
     response = urllib.request.build_opener(_SameScheme).open(url, timeout=CONNECT_S)
     # The limit on connecting is short, so that an air-gapped machine goes on at once; a slow mirror may take its time.
     sock = getattr(getattr(getattr(response, "fp", None), "raw", None), "_sock", None)

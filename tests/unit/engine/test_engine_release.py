@@ -120,6 +120,16 @@ def test_a_server_that_says_nothing_is_left_after_the_limit(machine, monkeypatch
     silent.close()
 
 
+def test_a_resolver_that_never_answers_is_left_after_the_limit(machine, monkeypatch):
+    monkeypatch.setattr(release, "CONNECT_S", 0.3)
+    monkeypatch.setattr(release.socket, "getaddrinfo", lambda *_: time.sleep(10))
+    monkeypatch.setenv("SUPERNODE_ENGINE_MIRROR", "https://mirror.invalid")
+    began = time.monotonic()
+    with pytest.raises(release.ReleaseUnavailableError, match="not found within"):
+        fetch(machine)
+    assert time.monotonic() - began < 3
+
+
 def test_the_limit_on_connecting_is_five_seconds():
     assert release.CONNECT_S == 5.0
 

@@ -57,7 +57,7 @@ def to_event(event: Any, at: float) -> Event | None:
         metadata = event.res_op_failed_event.metadata
         return Event(at, STAGE, name_of(metadata.urn), _op(metadata), State.FAILED, f"{_op(metadata)} failed")
     if event.summary_event is not None:
-        return Event(at, STAGE, None, "summary", State.OK, _summary(event.summary_event))
+        return Event(at, STAGE, None, "summary", State.PROGRESS, _summary(event.summary_event))
     return None
 
 
