@@ -138,7 +138,7 @@ def switch_config(design: Design, switch: Switch, key: str) -> dict[str, Any]:
         "slot": switch.slot,
         "address": str(switch.management.ip),
         "hostKey": switch.identity.ssh_host_key,
-        "sshUser": design.environment.access.user,
+        "sshUser": design.environment.access.switch_user,
         "sshKey": key,
         "files": [{"path": file.path, "content": file.content, "mode": file.mode} for file in files],
         "strict": design.environment.machines.strict,

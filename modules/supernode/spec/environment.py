@@ -93,9 +93,10 @@ class Bmc(Document):
 
 
 class Access(Document):
-    """The account that provisioning makes on every host and finds on every switch."""
+    """The account that provisioning makes on every host, and the one that it finds on every switch."""
 
     user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]*$", max_length=32)] = "supernode"
+    switch_user: Annotated[str, Field(pattern=r"^[a-z_][a-z0-9_-]*$", max_length=32)] = "admin"
 
 
 class Rack(Document):

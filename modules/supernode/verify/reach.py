@@ -23,7 +23,6 @@ from supernode.verify.gather import Connect, Run, UnreachableError
 SSH_PORT = 22
 CONNECT_S = 10
 COMMAND_S = 180
-SWITCH_USER = "admin"
 _CHUNK = 65536
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -35,7 +34,7 @@ class Login:
 
     user: str
     key: Path
-    switch_user: str = SWITCH_USER
+    switch_user: str
 
 
 class PinnedBackend(ParamikoBackend):  # type: ignore[misc]

@@ -57,7 +57,8 @@ def case(folder: EnvironmentFolder, design: Design, outputs: Outputs, on_event: 
     """Put together what to compare; the installed image is what the engine's outputs say."""
     images = {name: device.image for name, device in outputs.devices.items() if device.image}
     wanted = expected.read(expectations.build(design), images)
-    login = reach.Login(design.environment.access.user, folder.state / "ssh" / "id_ed25519")
+    access = design.environment.access
+    login = reach.Login(access.user, folder.state / "ssh" / "id_ed25519", access.switch_user)
     return Case(wanted, reach.connector(outputs, login), on_event)
 
 
