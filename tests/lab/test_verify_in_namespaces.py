@@ -139,7 +139,6 @@ class Fabric:
 def fabric(tmp_path_factory):
     made = Fabric()
     patch = pytest.MonkeyPatch()
-    patch.setattr(flows, "WARM_S", 2)
     patch.setattr(flows, "WINDOWS", 3)
     try:
         made.start(tmp_path_factory.mktemp("fabric"))

@@ -83,7 +83,7 @@ CHECKS = {
             (("iputils-20221126-blackhole.txt", "recorded"), ("iputils-20221126-unreach.txt", "recorded")),
             _IN_NAMESPACES,
         ),
-        Check("rate", "TCP flows over every cable both ways, median of 1 s windows", (), (), _IN_NAMESPACES),
+        Check("rate", "paced flows over every cable both ways, median of 1 s windows", (), (), _IN_NAMESPACES),
         Check(
             "fib",
             "next hops in the kernel's table (ip route)",

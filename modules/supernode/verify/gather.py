@@ -89,7 +89,7 @@ def _round(
     wanted: Wanted, devices: Mapping[str, DeviceFacts], runs: Mapping[str, Run], step: int, on_event: OnEvent
 ) -> Iterable[flows.Measured]:
     rows = plan(wanted, devices, step)
-    asked = flows.requests(rows)
+    asked = flows.requests(rows, wanted.rate_floor)
     if not asked:
         return []
     name = f"flows round {1 if step > 0 else 2}"
@@ -99,7 +99,7 @@ def _round(
     ) as pool:  # all must pump at once: each waits for its partner
         jobs = {host: pool.submit(_pump, runs[host], request) for host, request in asked.items()}
         outputs = {host: job.result() for host, job in jobs.items()}
-    measured = flows.parse(rows, outputs)
+    measured = flows.parse(rows, outputs, wanted.rate_floor)
     good = sum(row.rate is not None for row in measured)
     on_event(Event(time.time(), "verify", None, name, State.OK, f"{good} of {len(rows)} flows measured"))
     return measured

@@ -1,4 +1,4 @@
-"""Short TCP flows over every cable in both directions: the rate of a port that reports none of its own.
+"""Short flows over every cable in both directions: the rate of a port that reports none of its own.
 
 Hosts under one leaf form a ring on each rail: everyone sends to the next, then everyone to the one before. Two slow
 flows that share one cable name it. Uplinks carry flows of their own, between link-local addresses of leaf and spine.
@@ -18,8 +18,11 @@ from supernode.verify.facts.ports import Port
 from supernode.verify.facts.raw import NotSeenError
 
 PORT = 17317
-WARM_S = 4
+WARM_S = 1
 WINDOWS = 5
+_MOST_OFFERED = 0.985
+_SENDERS_FAULT = 0.95
+_HEADERS = 48
 CONNECT_S = 20
 _MIN_RING = 2
 
@@ -39,6 +42,7 @@ class Flow:
     target_address: str
     cables: tuple[tuple[str, str], ...]
     rate: MbitPerS
+    mtu: int
     link_local: bool = False
 
 
@@ -84,7 +88,7 @@ def _between(wanted: Wanted, name: str, other: str, port: str) -> Flow:
     key = f"{name}:{port}>{other}:{port}"
     crossed = ((mine.cable, "up"), (theirs.cable, "down"))
     rate = MbitPerS(min(mine.rate, theirs.rate))
-    return Flow(key, (name, port), (other, port), mine.address, theirs.address, crossed, rate)
+    return Flow(key, (name, port), (other, port), mine.address, theirs.address, crossed, rate, mine.mtu)
 
 
 def _with_leaf(wanted: Wanted, name: str, port: str, leaf: str, step: int) -> list[Flow]:
@@ -93,10 +97,28 @@ def _with_leaf(wanted: Wanted, name: str, port: str, leaf: str, step: int) -> li
     host, switch = (name, port), (leaf, row.peer_port)
     if step > 0:
         return [
-            Flow(f"{name}:{port}>{leaf}", host, switch, row.address, row.peer_address, ((row.cable, "up"),), row.rate)
+            Flow(
+                f"{name}:{port}>{leaf}",
+                host,
+                switch,
+                row.address,
+                row.peer_address,
+                ((row.cable, "up"),),
+                row.rate,
+                row.mtu,
+            )
         ]
     return [
-        Flow(f"{leaf}>{name}:{port}", switch, host, row.peer_address, row.address, ((row.cable, "down"),), row.rate)
+        Flow(
+            f"{leaf}>{name}:{port}",
+            switch,
+            host,
+            row.peer_address,
+            row.address,
+            ((row.cable, "down"),),
+            row.rate,
+            row.mtu,
+        )
     ]
 
 
@@ -115,11 +137,18 @@ def uplink_flows(cables: Iterable[Cable], ports: Mapping[str, Mapping[str, Port]
         if cable.kind == "uplink" and all(addresses):
             crossed = ((cable.id, "up" if step > 0 else "down"),)
             key = f"{':'.join(source)}>{':'.join(target)}"
-            found.append(Flow(key, source, target, addresses[0], addresses[1], crossed, cable.rate, link_local=True))
+            found.append(
+                Flow(key, source, target, addresses[0], addresses[1], crossed, cable.rate, cable.mtu, link_local=True)
+            )
     return found
 
 
-def requests(flows: Iterable[Flow]) -> dict[str, dict[str, Any]]:
+def offer(floor: float) -> float:
+    """Return the share of the declared rate that a sender offers: above the floor, and below what would queue."""
+    return min((1 + floor) / 2, _MOST_OFFERED)
+
+
+def requests(flows: Iterable[Flow], floor: float) -> dict[str, dict[str, Any]]:
     """Return what each device is asked to do in a round, by name."""
     found: dict[str, dict[str, Any]] = {}
 
@@ -131,14 +160,15 @@ def requests(flows: Iterable[Flow]) -> dict[str, dict[str, Any]]:
         common = {"key": flow.key, "address": flow.target_address, "port": PORT}
         here, there = (flow.source[1], flow.target[1]) if flow.link_local else ("", "")
         of(flow.target[0])["serve"].append({**common, "device": there})
-        of(flow.source[0])["send"].append({**common, "source": flow.source_address, "device": here})
+        pace = {"mbit_s": offer(floor) * flow.rate, "size": flow.mtu - _HEADERS}
+        of(flow.source[0])["send"].append({**common, **pace, "source": flow.source_address, "device": here})
     return found
 
 
-def parse(flows: Iterable[Flow], outputs: Mapping[str, str]) -> list[Measured]:
+def parse(flows: Iterable[Flow], outputs: Mapping[str, str], floor: float) -> list[Measured]:
     """Read what the pumps of one round printed, by device; where one printed nothing, its flows are unmeasured."""
     answers = {device: _answer(text) for device, text in outputs.items()}
-    return [_measured(flow, answers) for flow in flows]
+    return [_measured(flow, answers, floor) for flow in flows]
 
 
 def _answer(text: str) -> Mapping[str, Any]:
@@ -150,10 +180,17 @@ def _answer(text: str) -> Mapping[str, Any]:
     return answer
 
 
-def _measured(flow: Flow, answers: Mapping[str, Mapping[str, Any]]) -> Measured:
+def _measured(flow: Flow, answers: Mapping[str, Mapping[str, Any]], floor: float) -> Measured:
     source, target = (answers.get(device, {}) for device, _ in (flow.source, flow.target))
     windows = target.get("served", {}).get(flow.key)
     if not windows:
         whys = [side.get("failed", {}).get(flow.key, "") for side in (source, target)]
         return Measured(flow, None, next((why for why in whys if why), "the pump gave no answer"))
-    return Measured(flow, MbitPerS(statistics.median(windows) * 8 / 1e6))
+    rate, offered = _median(windows), _median(source.get("offered", {}).get(flow.key) or [0])
+    if rate < floor * flow.rate and rate >= _SENDERS_FAULT * offered:
+        return Measured(flow, None, f"the sender managed only {offered:.3g} Mbit/s")
+    return Measured(flow, rate)
+
+
+def _median(windows: list[int]) -> MbitPerS:
+    return MbitPerS(statistics.median(windows) * 8 / 1e6)

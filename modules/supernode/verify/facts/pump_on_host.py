@@ -1,28 +1,35 @@
-"""Runs on a host or a switch, with Debian's python3 alone: pumps TCP flows and counts what arrives in each second.
+"""Runs on a host or a switch, with Debian's python3 alone: pumps datagrams and counts what arrives in each second.
 
     python3 -c <this text> <request, base64 of JSON>
 
-The request: serve [{key, address, port, device}], send [{key, source, address, port, device}], warm_s, windows,
-connect_s. `device` is the port's name where the addresses are link-local, else "". The answer is one JSON line:
-served {key: [bytes of each window]}, failed {key: why}.
+The request: serve [{key, address, port, device}], send [{key, source, address, port, device, mbit_s, size}], warm_s,
+windows, connect_s. `device` is the port's name where the addresses are link-local, else "". The answer is one JSON
+line: served and offered {key: [bytes of each window]}, failed {key: why}.
+
+Datagrams at a set pace, not TCP: acknowledgements would share the way back with another flow, and one slow cable would
+slow flows that never cross it in that direction. The pace stays below the declared rate, so that a healthy port queues
+nothing.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import os
-import selectors
 import socket
+import struct
 import sys
 import time
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 Row = Mapping[str, Any]
-RESET = b"\1\0\0\0\0\0\0\0"
-CHUNK = bytes(65536)
-TAIL_S = 1.0
+HELLO, GO = b"hello", b"go"
+SO_RXQ_OVFL = 40
+RECEIVE_BUFFER = 4 << 20
+TICK_S = 0.008
+HELLO_EVERY_S = 0.2
+CATCH_UP_S = 0.1
+TAIL_S = 0.5
 GRACE_S = 2.0
 
 
@@ -33,137 +40,132 @@ def endpoint(address: str, port: int, device: str) -> tuple[int, Any]:
     return socket.AF_INET, (address, port)
 
 
-class Receiver:
-    """Listens for one flow and counts its bytes by window, from the end of the warm-up on."""
+def bound(address: str, port: int, device: str) -> socket.socket:
+    """Open a socket on a port's own address, so that the flow keeps to its rail."""
+    family, place = endpoint(address, port, device)
+    sock = socket.socket(family, socket.SOCK_DGRAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, RECEIVE_BUFFER)
+    sock.setblocking(False)
+    sock.bind(place)
+    return sock
 
-    def __init__(self, row: Row, request: Row, selector: selectors.BaseSelector) -> None:
-        self.key, self.warm_s, self.windows = row["key"], request["warm_s"], [0] * request["windows"]
-        self.selector, self.done, self.why = selector, False, ""
+
+class Windows:
+    """Bytes by second, from the end of the warm-up on; what comes before or after all windows does not count."""
+
+    def __init__(self, request: Row) -> None:
+        self.warm_s, self.bytes = request["warm_s"], [0] * request["windows"]
         self.first: float | None = None
-        family, address = endpoint(row["address"], row["port"], row["device"])
-        self.listener = socket.socket(family, socket.SOCK_STREAM)
-        self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self.listener.bind(address)
-        self.listener.listen(1)
-        self.listener.setblocking(False)
-        selector.register(self.listener, selectors.EVENT_READ, self)
 
-    def ready(self, sock: socket.socket) -> None:
-        """Accept the flow, or count what it brought."""
-        if sock is self.listener:
-            flow, _ = sock.accept()
-            flow.setblocking(False)
-            self.selector.unregister(sock)
-            sock.close()
-            self.selector.register(flow, selectors.EVENT_READ, self)
-            return
-        try:
-            data = sock.recv(1 << 20)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            data, self.why = b"", str(error)
-        if not data:
-            self.selector.unregister(sock)
-            sock.close()
-            self.done = True
-            return
-        self.count(len(data), time.monotonic())
-
-    def count(self, size: int, now: float) -> None:
-        """Add to the window of this moment; what comes before or after all windows does not count."""
+    def add(self, size: int, now: float) -> None:
+        """Count some bytes."""
         if self.first is None:
             self.first = now
-        window = int(now - self.first - self.warm_s) if now - self.first >= self.warm_s else -1
-        if 0 <= window < len(self.windows):
-            self.windows[window] += size
+        past = now - self.first - self.warm_s
+        if 0 <= past < len(self.bytes):
+            self.bytes[int(past)] += size
+
+    def over(self, now: float) -> bool:
+        """Tell whether the last window has passed."""
+        return self.first is not None and now - self.first > self.warm_s + len(self.bytes) + TAIL_S
+
+
+class Receiver:
+    """Waits for one flow and counts it; what the kernel dropped for want of buffer came over the cable, and counts."""
+
+    def __init__(self, row: Row, request: Row) -> None:
+        self.key, self.windows, self.done, self.dropped = row["key"], Windows(request), False, 0
+        self.sock = bound(row["address"], row["port"], row["device"])
+        self.sock.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
 
     def tick(self, now: float) -> None:
-        """End when the last window has passed, whether or not the sender has ended."""
-        if self.first is not None and now - self.first > self.warm_s + len(self.windows) + GRACE_S:
-            self.done = True
+        """Take in all that has come."""
+        while True:
+            try:
+                data, extra, _, sender = self.sock.recvmsg(65536, 64)
+            except OSError:
+                break
+            if data == HELLO:
+                self.answer(sender)
+            else:
+                self.windows.add(len(data) * (1 + self.newly_dropped(extra)), now)
+        self.done = self.windows.over(now)
+
+    def answer(self, sender: Any) -> None:
+        """Tell the sender that somebody listens; it asks again when this is lost."""
+        try:
+            self.sock.sendto(GO, sender)
+        except OSError:
+            return
+
+    def newly_dropped(self, extra: list[tuple[int, int, bytes]]) -> int:
+        """Return how many datagrams the kernel has dropped since the last look."""
+        for level, kind, value in extra:
+            if level == socket.SOL_SOCKET and kind == SO_RXQ_OVFL:
+                total = int(struct.unpack("=I", value[:4])[0])
+                new, self.dropped = total - self.dropped, total
+                return new
+        return 0
 
 
 class Sender:
-    """Connects from one port, again and again until the other side listens, and sends until the windows are over."""
+    """Asks until the other side listens, then sends at its pace until the windows are over."""
 
-    def __init__(self, row: Row, request: Row, selector: selectors.BaseSelector) -> None:
-        self.key, self.row, self.selector = row["key"], row, selector
-        self.length_s = request["warm_s"] + request["windows"] + TAIL_S
-        self.retry_at, self.give_up = 0.0, time.monotonic() + request["connect_s"]
-        self.sock: socket.socket | None = None
-        self.stop_at: float | None = None
-        self.done, self.why = False, ""
+    def __init__(self, row: Row, request: Row) -> None:
+        self.key, self.windows, self.done, self.why = row["key"], Windows(request), False, "no answer"
+        self.sock = bound(row["source"], 0, row["device"])
+        self.sock.connect(endpoint(row["address"], row["port"], row["device"])[1])
+        self.pace, self.data = row["mbit_s"] * 1e6 / 8, bytes(row["size"])
+        self.give_up, self.ask_at = time.monotonic() + request["connect_s"], 0.0
+        self.started: float | None = None
+        self.sent = 0.0
 
     def tick(self, now: float) -> None:
-        """Start or restart the connection, or end the flow."""
-        if self.stop_at is not None and now > self.stop_at:
-            self.end("")
-        elif self.stop_at is None and now > self.give_up:
-            self.end(self.why or "no answer")
-        elif self.sock is None and now >= self.retry_at:
-            self.connect()
+        """Ask, or send what is due."""
+        if self.started is None:
+            self.ask(now)
+        else:
+            self.send(now, self.started)
+            self.done = self.windows.over(now)
 
-    def connect(self) -> None:
-        """Begin one attempt, bound to the port's own address so that the flow keeps to its rail."""
-        row = self.row
-        family, address = endpoint(row["address"], row["port"], row["device"])
-        _, source = endpoint(row["source"], 0, row["device"])
-        self.sock = socket.socket(family, socket.SOCK_STREAM)
-        self.sock.setblocking(False)
+    def ask(self, now: float) -> None:
+        """Send a hello now and then, and see whether it was answered."""
         try:
-            self.sock.bind(source)
-            self.sock.connect(address)
+            if now >= self.ask_at:
+                self.ask_at = now + HELLO_EVERY_S
+                self.sock.send(HELLO)
+            if self.sock.recv(16) == GO:
+                self.started, self.why = now, ""
         except BlockingIOError:
             pass
         except OSError as error:
-            self.again(str(error))
-            return
-        self.selector.register(self.sock, selectors.EVENT_WRITE, self)
+            self.why = error.strerror or str(error)
+        if self.started is None and now > self.give_up:
+            self.done = True
 
-    def ready(self, sock: socket.socket) -> None:
-        """Finish connecting, or send as much as the port takes."""
-        if self.stop_at is None:
-            code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-            if code:
-                self.selector.unregister(sock)
-                self.again(os.strerror(code))
+    def send(self, now: float, started: float) -> None:
+        """Send up to the pace; what was missed for more than a moment stays missed, for a burst would be dropped."""
+        due = self.pace * (now - started)
+        self.sent = max(self.sent, due - self.pace * CATCH_UP_S)
+        while self.sent < due:
+            self.sent += len(self.data)
+            try:
+                self.sock.send(self.data)
+            except OSError:
                 return
-            self.stop_at = time.monotonic() + self.length_s
-        try:
-            sock.send(CHUNK)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self.end(str(error))
-
-    def again(self, why: str) -> None:
-        """Try again shortly: the other host may not have begun to listen."""
-        if self.sock is not None:
-            self.sock.close()
-        self.sock, self.why, self.retry_at = None, why, time.monotonic() + 0.2
-
-    def end(self, why: str) -> None:
-        """Close for good; an unsent rest does not matter."""
-        if self.sock is not None:
-            if self.sock.fileno() in self.selector.get_map():
-                self.selector.unregister(self.sock)
-            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-            self.sock.close()
-        self.sock, self.why, self.done = None, why, True
+            self.windows.add(len(self.data), now)
 
 
 Actor = TypeVar("Actor", Receiver, Sender)
 
 
-def make(
-    kind: type[Actor], rows: list[Row], request: Row, selector: selectors.BaseSelector, failed: dict[str, str]
-) -> list[Actor]:
+def make(kind: type[Actor], rows: list[Row], request: Row, failed: dict[str, str]) -> list[Actor]:
     """Open one actor for each row; a port that cannot be opened fails alone."""
-    actors = []
+    actors: list[Actor] = []
     for row in rows:
         try:
-            actors.append(kind(row, request, selector))
+            actors.append(kind(row, request))
         except OSError as error:
             failed[row["key"]] = f"{row['address']}: {error}"
     return actors
@@ -172,26 +174,21 @@ def make(
 def main() -> None:
     """Answer the request."""
     request = json.loads(base64.b64decode(sys.argv[1]))
-    selector = selectors.DefaultSelector()
     failed: dict[str, str] = {}
-    receivers = make(Receiver, request["serve"], request, selector, failed)
-    senders = make(Sender, request["send"], request, selector, failed)
+    receivers = make(Receiver, request["serve"], request, failed)
+    senders = make(Sender, request["send"], request, failed)
     actors: list[Receiver | Sender] = [*receivers, *senders]
     until = time.monotonic() + request["connect_s"] + request["warm_s"] + request["windows"] + TAIL_S + GRACE_S
     while not all(actor.done for actor in actors) and time.monotonic() < until:
-        if selector.get_map():
-            for key, _ in selector.select(0.1):
-                key.data.ready(key.fileobj)
-        else:
-            time.sleep(0.1)
-        now = time.monotonic()
         for actor in actors:
             if not actor.done:
-                actor.tick(now)
+                actor.tick(time.monotonic())
+        time.sleep(TICK_S)
     failed.update({sender.key: sender.why for sender in senders if sender.why})
-    served = {receiver.key: receiver.windows for receiver in receivers if receiver.first is not None}
-    failed.update({r.key: r.why or "no flow came" for r in receivers if r.first is None})
-    sys.stdout.write(json.dumps({"served": served, "failed": failed}) + "\n")
+    failed.update({receiver.key: "no flow came" for receiver in receivers if receiver.windows.first is None})
+    served = {receiver.key: receiver.windows.bytes for receiver in receivers if receiver.windows.first is not None}
+    offered = {sender.key: sender.windows.bytes for sender in senders}
+    sys.stdout.write(json.dumps({"served": served, "offered": offered, "failed": failed}) + "\n")
 
 
 if __name__ == "__main__":
