@@ -9,9 +9,9 @@ import shutil
 import signal
 import socket
 import subprocess
-import threading
+import tempfile
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import IO, Any
 
 from pulumi.automation import CommandResult, PulumiCommand
 from pulumi.automation.errors import CommandError, create_command_error
@@ -34,7 +34,7 @@ class Command(PulumiCommand):
     def __init__(self, engine: Engine) -> None:
         self.command = str(engine.path)
         self.version = VersionInfo.parse(engine.version)
-        self._running: set[subprocess.Popen[str]] = set()
+        self._running: set[subprocess.Popen[bytes]] = set()
 
     def run(
         self,
@@ -44,31 +44,30 @@ class Command(PulumiCommand):
         on_output: Callable[[str], Any] | None = None,
         on_error: Callable[[str], Any] | None = None,
     ) -> CommandResult:
-        """Run to the end; raises the Automation API's CommandError when the engine says no."""
+        """Run to the end; raises the Automation API's CommandError when the engine says no.
+
+        What it prints goes to files: a pipe would break when we are killed, and end the engine in mid-work.
+        The callbacks get the lines at the end; what is to be heard at once comes as events.
+        """
         setpriv = shutil.which("setpriv")
         guard = [setpriv, "--pdeathsig", "INT", "--"] if setpriv else []
-        process = subprocess.Popen(
-            [*guard, self.command, "--non-interactive", *(arg for arg in args if arg != "--non-interactive")],
-            cwd=cwd,
-            env={**os.environ, **additional_env},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        self._running.add(process)
-        try:
-            errors: list[str] = []
-            reader = threading.Thread(target=_read, args=(process.stderr, errors, on_error))
-            reader.start()
-            lines: list[str] = []
-            _read(process.stdout, lines, on_output)
-            reader.join()
-            result = CommandResult("\n".join(lines), "\n".join(errors), process.wait())
-        finally:
-            self._running.discard(process)
-        if result.code != 0:
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            process = subprocess.Popen(
+                [*guard, self.command, "--non-interactive", *(arg for arg in args if arg != "--non-interactive")],
+                cwd=cwd,
+                env={**os.environ, **additional_env},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+            self._running.add(process)
+            try:
+                code = process.wait()
+            finally:
+                self._running.discard(process)
+            result = CommandResult(_lines(out, on_output), _lines(err, on_error), code)
+        if code != 0:
             raise create_command_error(result)
         return result
 
@@ -79,12 +78,13 @@ class Command(PulumiCommand):
                 process.send_signal(signal.SIGINT)
 
 
-def _read(stream: Any, lines: list[str], each: Callable[[str], Any] | None) -> None:
-    with stream:
-        for line in stream:
-            lines.append(line.rstrip())
-            if each is not None:
-                each(line.rstrip())
+def _lines(stream: IO[str], each: Callable[[str], Any] | None) -> str:
+    stream.seek(0)
+    lines = [line.rstrip() for line in stream]
+    if each is not None:
+        for line in lines:
+            each(line)
+    return "\n".join(lines)
 
 
 def left_by_the_dead(error: CommandError) -> bool:
