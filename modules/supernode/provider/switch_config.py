@@ -263,7 +263,8 @@ async def _read(switch: Switch, old: Properties, inputs: Properties) -> Found:
         **{k: old.get(k) for k in ("status", "phase", "reason", "evidence") if old.get(k) is not None},
         **inputs,
         "files": there,
-        "applied": applied if applied.get(RUNNING) or not before else {**applied, RUNNING: ""},
+        # What was applied stays the measure of the running configuration until the next apply; `drift` tells of now.
+        "applied": {**applied, RUNNING: before} if before else applied,
         "drift": drift,
     }
     return Found(

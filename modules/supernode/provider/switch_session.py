@@ -150,7 +150,7 @@ class Switch:
     async def missing_daemons(self, daemons: str) -> list[str]:
         """Return the daemons that /etc/frr/daemons asks for and that do not run."""
         asked = [line.split("=")[0].strip() for line in daemons.splitlines() if line.strip().endswith("=yes")]
-        wanted = [name for name in asked if name.endswith("d") and not name.startswith("#")]
+        wanted = [name for name in asked if name == "zebra" or (name.endswith("d") and not name.startswith("#"))]
         result = await self.root("vtysh -c 'show daemons' 2>/dev/null", check=False)
         return [name for name in wanted if name not in result.stdout.split()]
 
