@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Network
+from typing import Literal
 
 from supernode import catalog
 from supernode.design import stacks
+from supernode.design.stacks import shifted
 from supernode.errors import Path, Problem, Refusal
 from supernode.spec import Allocation, Environment, HostBlock, Places, Pool, SwitchBlock, UplinkBlock, sizing
 
 FIRST_ADDRESS = 11  # the first ten of a network are left to the site: gateways, time, the server of images
 Run = tuple[int, int]  # first, count
+Role = Literal["active", "spare"]
 
 
 def gaps(used: list[Run], start: int) -> Iterator[Run]:
@@ -47,6 +50,7 @@ class Draft:
     hosts: list[HostBlock] = field(default_factory=list)
     switches: list[SwitchBlock] = field(default_factory=list)
     uplinks: list[UplinkBlock] = field(default_factory=list)
+    cables_before: int = 1
 
     @property
     def rails(self) -> int:
@@ -54,11 +58,16 @@ class Draft:
         return sizing.rails(self.env)
 
     def next_cable(self) -> int:
-        """Return the lowest number above every cable: a freed number is not used again while a higher one is in use."""
-        ends = [b.cable + b.count * self.rails for b in self.hosts] + [
-            b.cable + b.spines * self.rails for b in self.uplinks
-        ]
-        return max(ends, default=1)
+        """Return the lowest number above every cable that is, or that was when this began.
+
+        A label that is being pulled must not come back on another cable on the same day.
+        """
+        ends = (
+            [self.cables_before]
+            + [b.cable + b.count * self.rails for b in self.hosts]
+            + [b.cable + b.spines * self.rails for b in self.uplinks]
+        )
+        return max(ends)
 
     def addresses(self) -> list[Run]:
         """Return the offsets taken in the management network, and those that the site keeps in it or among the BMCs."""
@@ -128,8 +137,10 @@ def _start(env: Environment, saved: Allocation | None) -> Draft:
         return Draft(env, sizing.host_ports(env))
     pools = {pool.name for pool in env.pools}
     racks = {name: rows for name, rows in saved.racks.items() if name in pools or name == "fabric"}
-    hosts = [block for block in saved.hosts if block.pool in pools]
-    return Draft(env, saved.ports, racks, hosts, list(saved.switches), list(saved.uplinks))
+    draft = Draft(env, saved.ports, racks, list(saved.hosts), list(saved.switches), list(saved.uplinks))
+    draft.cables_before = draft.next_cable()
+    draft.hosts = [block for block in saved.hosts if block.pool in pools]
+    return draft
 
 
 def _needed(draft: Draft, pool: Pool) -> int:
@@ -182,15 +193,46 @@ def _places(env: Environment, name: str, rack_name: str) -> int:
 
 
 def _hosts(draft: Draft, pool: Pool) -> None:
-    for role, wanted in (("active", pool.count), ("spare", pool.spares)):
-        mine = [b for b in draft.hosts if b.pool == pool.name and b.role == role]
-        missing = wanted - sum(b.count for b in mine)
+    _retire_and_promote(draft, pool)
+    for role, wanted in _wanted(pool):
+        missing = wanted - _count(draft, pool, role)
         if missing < 0:
-            _trim(draft, mine, -missing)
+            _trim(draft, _blocks(draft, pool, role), -missing)
+    for role, wanted in _wanted(pool):
+        missing = wanted - _count(draft, pool, role)
         while missing > 0:
             block = _next_hosts(draft, pool, role, missing)
             draft.hosts.append(block)
             missing -= block.count
+
+
+def _wanted(pool: Pool) -> tuple[tuple[Role, int], ...]:
+    return ("active", pool.count), ("spare", pool.spares)
+
+
+def _blocks(draft: Draft, pool: Pool, role: Role) -> list[HostBlock]:
+    return [b for b in draft.hosts if b.pool == pool.name and b.role == role]
+
+
+def _count(draft: Draft, pool: Pool, role: Role) -> int:
+    return sum(b.count for b in _blocks(draft, pool, role))
+
+
+def _retire_and_promote(draft: Draft, pool: Pool) -> None:
+    """Let hosts change their role where one has too many and the other too few: they keep all their numbers."""
+    surplus = {role: _count(draft, pool, role) - wanted for role, wanted in _wanted(pool)}
+    role: Role = "active" if surplus["active"] > 0 else "spare"
+    other: Role = "spare" if role == "active" else "active"
+    moving = min(surplus[role], -surplus[other])
+    for block in sorted(_blocks(draft, pool, role), key=lambda b: -b.first):
+        if moving <= 0:
+            return
+        part = min(moving, block.count)
+        moving -= part
+        kept = block.count - part
+        changed = block.model_copy(update={**shifted(block, kept, draft.rails), "count": part, "role": other})
+        at = draft.hosts.index(block)
+        draft.hosts[at : at + 1] = [*([block.model_copy(update={"count": kept})] if kept else []), changed]
 
 
 def _trim(draft: Draft, blocks: list[HostBlock], surplus: int) -> None:
@@ -205,13 +247,13 @@ def _trim(draft: Draft, blocks: list[HostBlock], surplus: int) -> None:
             return
 
 
-def _next_hosts(draft: Draft, pool: Pool, role: str, missing: int) -> HostBlock:
+def _next_hosts(draft: Draft, pool: Pool, role: Role, missing: int) -> HostBlock:
     first, free = next(gaps([(b.first, b.count) for b in draft.hosts if b.pool == pool.name], 1))
     unit, port, room = _free_ports(draft)
     count = min(missing, free, room)
     return HostBlock(
         pool=pool.name,
-        role="active" if role == "active" else "spare",
+        role=role,
         unit=unit,
         first=first,
         count=count,

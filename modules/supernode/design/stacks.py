@@ -85,12 +85,13 @@ class _Cut:
             stack, room = self._room(group)
             count = min(room, block.count - done)
             self.held[stack] += count
-            yield block.model_copy(update={**self._shifted(block, done), "count": count, "stack": stack})
+            yield block.model_copy(update={**shifted(block, done, self.rails), "count": count, "stack": stack})
             done += count
 
-    def _shifted(self, block: HostBlock | SwitchBlock, by: int) -> dict[str, int]:
-        """Return the numbers of the part of a block that begins `by` later."""
-        moved = {"first": block.first + by, "address": block.address + by}
-        if isinstance(block, HostBlock):
-            return moved | {"port": block.port + by, "cable": block.cable + by * self.rails}
-        return moved | {"place": block.place + by}
+
+def shifted(block: HostBlock | SwitchBlock, by: int, rails: int) -> dict[str, int]:
+    """Return the numbers of the part of a block that begins `by` later."""
+    moved = {"first": block.first + by, "address": block.address + by}
+    if isinstance(block, HostBlock):
+        return moved | {"port": block.port + by, "cable": block.cable + by * rails}
+    return moved | {"place": block.place + by}

@@ -37,9 +37,14 @@ def test_a_server_is_no_switch():
 
 def test_sockets_are_split_as_far_as_the_rate_allows():
     kind = catalog.switch("sn5600")
-    assert [kind.split_for(parse_rate(rate)) for rate in ("800 Gbit/s", "400 Gbit/s", "200 Gbit/s", "100 Gbit/s")] == [1, 2, 4, 8]
+    assert [kind.split_for(parse_rate(rate)) for rate in ("800 Gbit/s", "400 Gbit/s", "200 Gbit/s", "100 Gbit/s")] == [
+        1,
+        2,
+        4,
+        8,
+    ]
     assert kind.port_name(16, 1, 2) == "swp17s1"
-    with pytest.raises(ValueError, match="carries 800 Gbit/s, not 1.6 Tbit/s"):
+    with pytest.raises(ValueError, match=r"carries 800 Gbit/s, not 1\.6 Tbit/s"):
         kind.split_for(parse_rate("1.6 Tbit/s"))
 
 
@@ -48,7 +53,9 @@ def test_the_lab_has_the_ports_of_a_whole_unit():
 
 
 @pytest.mark.parametrize(
-    ("value", "admitted"), [("Enabled", True), ("enabled", False), (True, False)], ids=["right", "other case", "YAML's On"]
+    ("value", "admitted"),
+    [("Enabled", True), ("enabled", False), (True, False)],
+    ids=["right", "other case", "YAML's On"],
 )
 def test_a_bios_value_is_held_against_its_registry(value, admitted):
     assert catalog.server("lab-gpu8").bios["SriovEnable"].admits(value) is admitted

@@ -37,7 +37,9 @@ def test_five_mistakes(tmp_path):
     document.parent.mkdir(parents=True)
     document.write_text(text)
     done, seconds = check(tmp_path, "site")
-    lines = [int(n) for n in re.findall(r"^error: inventories/site/environment\.yml:(\d+): ", done.stderr, re.MULTILINE)]
+    lines = [
+        int(n) for n in re.findall(r"^error: inventories/site/environment\.yml:(\d+): ", done.stderr, re.MULTILINE)
+    ]
     assert done.returncode == 2
     assert lines == [1 + text[: text.index(wrong)].count("\n") for _, wrong in MISTAKES]
     assert done.stdout == ""

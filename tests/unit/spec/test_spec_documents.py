@@ -23,7 +23,10 @@ def test_the_environment_mirrors_the_document():
     assert str(env.site.networks.management.cidr) == "198.18.0.0/23"
     assert (env.pools[0].kind, env.pools[0].count, env.pools[0].racks) == ("lab-gpu8", 8, ("r01", "r02"))
     assert (env.fabric.rates.rail, env.fabric.rates.uplink) == (10.0, 50.0)
-    assert (env.stacks.limit, env.budgets.provision_s + env.budgets.configure_s + env.budgets.verify_s) == (400, 45 * 60)
+    assert (env.stacks.limit, env.budgets.provision_s + env.budgets.configure_s + env.budgets.verify_s) == (
+        400,
+        45 * 60,
+    )
 
 
 def test_documents_cannot_be_changed():
@@ -45,7 +48,9 @@ def test_allocation_and_machines_come_back_as_they_were_written():
 
 
 def test_numbers_that_look_like_numbers_stay_texts():
-    machines = spec.Machines(slots={"r01u01": spec.SlotRecord(identity=spec.Identity(system_serial="0012345", uuid="1e5"))})
+    machines = spec.Machines(
+        slots={"r01u01": spec.SlotRecord(identity=spec.Identity(system_serial="0012345", uuid="1e5"))}
+    )
     again = spec.read({"environment": LAB, "machines": spec.machines_text(machines)}).machines
     assert again.slots["r01u01"].identity.system_serial == "0012345"
 
@@ -72,18 +77,30 @@ def test_a_secret_is_refused_and_not_repeated():
 
 
 def test_problems_of_all_documents_come_at_once():
-    found = problems(LAB.replace("count: 8", "count: x"), machines="schema: 1\nslots: {r01u01: {stat: new}}\n", allocation="{")
+    found = problems(
+        LAB.replace("count: 8", "count: x"), machines="schema: 1\nslots: {r01u01: {stat: new}}\n", allocation="{"
+    )
     assert [p.document for p in found] == ["environment", "allocation", "machines"]
 
 
 def test_a_contradiction_shows_beside_a_wrong_value():
     found = problems(LAB.replace("spares: 1", "spares: one").replace("198.18.2.0/23", "198.18.0.0/24"))
-    assert [p.path for p in found] == [("site", "networks", "bmc", "cidr"), ("site", "networks", "bmc", "gateway"), ("pools", 0, "spares")]
+    assert [p.path for p in found] == [
+        ("site", "networks", "bmc", "cidr"),
+        ("site", "networks", "bmc", "gateway"),
+        ("pools", 0, "spares"),
+    ]
 
 
 def test_what_stands_in_for_a_wrong_value_is_never_spoken_of():
-    found = problems(LAB.replace("kind: lab-gpu8", "kind: [1]").replace("198.18.4.0/24", "loop").replace("[r03]", "r03"))
-    assert [p.path for p in found] == [("site", "networks", "loopbacks", "cidr"), ("pools", 0, "kind"), ("fabric", "racks")]
+    found = problems(
+        LAB.replace("kind: lab-gpu8", "kind: [1]").replace("198.18.4.0/24", "loop").replace("[r03]", "r03")
+    )
+    assert [p.path for p in found] == [
+        ("site", "networks", "loopbacks", "cidr"),
+        ("pools", 0, "kind"),
+        ("fabric", "racks"),
+    ]
 
 
 def test_the_schema_for_editors_is_fresh():
@@ -96,7 +113,9 @@ def test_the_schema_knows_every_section_and_no_other_key():
     assert {"site", "pools", "fabric", "machines"} <= set(schema["properties"])
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "inventories").glob("**/environment.yml")), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "inventories").glob("**/environment.yml")), ids=lambda path: path.parent.name
+)
 def test_every_environment_points_its_editor_to_the_schema(path):
     first = path.read_text().splitlines()[0]
     assert first.startswith("# yaml-language-server: $schema=")
