@@ -179,6 +179,7 @@ def test_exchanged_cables_are_named_at_both_plugs(fabric):
             fabric.unplug(end)
         fabric.plug(hosts[0], one)
         fabric.plug(hosts[1], two)
+        time.sleep(6)  # until the former neighbours have aged out
     first, second = (fabric.cable(end) for end in hosts)
     assert cause == f"cables {first} and {second} are exchanged at su01-leaf0:swp2 and su01-leaf1:swp2"
     assert rows[0].cables == (first, second)

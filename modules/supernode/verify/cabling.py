@@ -113,10 +113,14 @@ def _cable(cable: Cable, seen: Mapping[End, Observed], facts: Facts) -> Finding:
     if wrong(cable, seen):
         found = "; ".join(_line(end, row) for end, row in ((cable.a, a), (cable.b, b)) if row.partner or row.foreign)
         return Finding("cabling", cable.id, Verdict.FAIL, want, found, cables=(cable.id,), evidence=evidence)
-    if a.by == b.by == "self":
+    if (a.by, a.partner, b.by, b.partner) == ("self", cable.b, "self", cable.a):
         return Finding("cabling", cable.id, Verdict.PASS, want, "each end hears the other")
     if gone(cable, seen):
         return Finding("cabling", cable.id, Verdict.FAIL, want, "no link", cables=(cable.id,), evidence=evidence)
+    if a.by == b.by == "self":
+        hint = "look again when the former neighbour has aged out (LLDP's time to live, 120 s unless set)"
+        found = "the ends contradict each other: what one of them hears is stale"
+        return Finding("cabling", cable.id, Verdict.UNKNOWN, want, found, evidence=evidence, hint=hint)
     silent = [end for end, row in ((cable.a, a), (cable.b, b)) if row.by != "self"]
     why = [reason for end in silent if (reason := _why(end, facts))]
     found = f"{' and '.join(map(text, silent))} heard nobody"
@@ -129,9 +133,18 @@ def _why(end: End, facts: Facts) -> str:
 
 
 def wrong(cable: Cable, seen: Mapping[End, Observed]) -> bool:
-    """Tell whether either end is joined to something else than designed."""
-    sides = ((seen[cable.a], cable.b), (seen[cable.b], cable.a))
-    return any(row.foreign or (row.partner is not None and row.partner != far) for row, far in sides)
+    """Tell whether either end is joined to something else than designed, and that other end does not deny it."""
+    return any(_misjoined(end, far, seen) for end, far in ((cable.a, cable.b), (cable.b, cable.a)))
+
+
+def _misjoined(end: End, far: End, seen: Mapping[End, Observed]) -> bool:
+    row = seen[end]
+    if row.foreign:
+        return True
+    if row.partner is None or row.partner == far:
+        return False
+    other = seen.get(row.partner)
+    return other is None or other.by != "self" or other.partner == end
 
 
 def gone(cable: Cable, seen: Mapping[End, Observed]) -> bool:

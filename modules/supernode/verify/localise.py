@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -131,9 +132,17 @@ def _lost(wanted: Wanted, facts: Facts, name: str) -> Iterator[End | str]:
 
 
 def _unreached(case: Case) -> Iterator[Cause]:
+    """Devices that do not answer; many with one reason are one cause."""
+    by_reason: dict[str, list[Finding]] = {}
     for row in case.findings:
         if row.check == "reach" and row.verdict is Verdict.FAIL:
-            yield Cause(f"{row.place} does not answer: {row.found}", row.hint, devices=frozenset((row.place,)))
+            by_reason.setdefault(row.found, []).append(row)
+    for reason, rows in by_reason.items():
+        for group in [rows] if len(rows) > _MANY else [[row] for row in rows]:
+            names = [row.place for row in group]
+            who = f"{names[0]} does" if len(names) == 1 else f"{len(names)} devices do"
+            evidence = tuple(f"{name}: {reason}" for name in names)
+            yield Cause(f"{who} not answer: {reason}", group[0].hint, devices=frozenset(names), evidence=evidence)
 
 
 def _strangers(case: Case) -> Iterator[Cause]:
@@ -206,14 +215,60 @@ def _silent(case: Case) -> Iterator[Cause]:
 
 
 def _misconfigured(case: Case) -> Iterator[Cause]:
-    """Ports that are wrong in themselves: down, absent, with another MTU or address."""
+    """Ports that are wrong in themselves (down, absent, another MTU or address); one fault at many is one cause.
+
+    A port without carrier is not among them: its cable or the device at its other end is the cause.
+    """
+    by_fault: dict[str, list[Finding]] = {}
     for row in case.findings:
         if row.check in ("rails", "ports") and row.verdict is Verdict.FAIL:
-            device, _, port = row.place.partition(":")
-            designed = case.wanted.port((device, port))
-            ends = {(device, port)} | ({(designed.peer_device, designed.peer_port)} if designed else set())
             faults = [line for line in row.evidence if not line[:1].isdigit()] or [row.found]
-            yield Cause(f"{row.place}: {faults[0]}", row.hint, row.cables, frozenset(ends))
+            if faults[0] != _NO_CARRIER:
+                by_fault.setdefault(_ADDRESS.sub("its address", faults[0]), []).append(row)
+    for fault, rows in by_fault.items():
+        if len(rows) > _MANY_PORTS:
+            devices = {row.place.partition(":")[0] for row in rows}
+            what = f"{len(rows)} ports of {len(devices)} device{'s' * (len(devices) > 1)}: {fault}"
+            ends = frozenset(end for row in rows for end in _port_and_far(case.wanted, row))
+            hint = "so many at once are no broken ports: were they configured by this design?"
+            yield Cause(what, hint, (), ends, evidence=tuple(f"{row.place}: {row.evidence[0]}" for row in rows))
+        else:
+            for row in rows:
+                ends = frozenset(_port_and_far(case.wanted, row))
+                yield Cause(
+                    f"{row.place}: {row.evidence[0] if row.evidence else row.found}", row.hint, row.cables, ends
+                )
+
+
+_NO_CARRIER = "no carrier"
+_MANY_PORTS = 4
+_ADDRESS = re.compile(r"address \S+")
+
+
+def _port_and_far(wanted: Wanted, row: Finding) -> Iterator[End]:
+    device, _, port = row.place.partition(":")
+    yield device, port
+    designed = wanted.port((device, port))
+    if designed is not None:
+        yield designed.peer_device, designed.peer_port
+
+
+def _unrouted(case: Case) -> Iterator[Cause]:
+    """Switches whose kernel holds none of the designed routes: nobody configured them, or no session is up."""
+    bare = [
+        name
+        for name, switch in case.wanted.switches.items()
+        if switch.fib and (routes := case.facts.of(name).routes) is not None
+        if all(fib.lookup(routes, prefix) is None for prefix in switch.fib)
+    ]
+    if bare:
+        who = bare[0] if len(bare) == 1 else f"{len(bare)} switches"
+        what = f"the kernel of {who} holds none of the designed routes"
+        hint = "was the fabric configured (pulumi up)? else: vtysh -c 'show bgp summary'"
+        yield Cause(what, hint, devices=frozenset(bare), evidence=tuple(f"{n}: no route" for n in bare), checks=_FIB)
+
+
+_FIB = frozenset(("fib",))
 
 
 def _slow(case: Case) -> Iterator[Cause]:
@@ -278,4 +333,4 @@ def _slow_devices(wanted: Wanted, slow: set[str]) -> dict[str, list[str]]:
 
 
 Source = Callable[[Case], Iterator[Cause]]
-_SOURCES: tuple[Source, ...] = (_unreached, _strangers, _miscabled, _missing, _silent, _misconfigured, _slow)
+_SOURCES: tuple[Source, ...] = (_unreached, _strangers, _miscabled, _missing, _silent, _unrouted, _misconfigured, _slow)

@@ -165,7 +165,7 @@ def _shift(group: list[Cable], links: Mapping[End, End]) -> str:
     names = f"cables {group[0].id} to {group[-1].id}"
     leaves = {cable.b[0] for cable, _ in moved} | {end[0] for _, end in moved}
     offsets = {_number(end[1]) - _number(cable.b[1]) for cable, end in moved}
-    if len(leaves) == len(offsets) == 1:
+    if len(leaves) == len(offsets) == 1 and len(moved) > 1 and offsets != {0}:
         by = offsets.pop()
         far = f"{abs(by)} port{'s' * (abs(by) != 1)} too {'far' if by > 0 else 'near'}"
         return f"{len(moved)} cables ({names}) are plugged {far} on {leaves.pop()}"

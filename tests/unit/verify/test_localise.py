@@ -274,3 +274,31 @@ def test_a_wrong_image_and_a_wrong_clock_are_found(world):
     world.clocks["gpu-004"] = Clock(False, why="506 Cannot talk to daemon")
     failing = {(r.check, r.place) for r in judge(world) if r.verdict is Verdict.FAIL}
     assert failing == {("image", "gpu-001"), ("time", "gpu-002"), ("time", "gpu-003"), ("time", "gpu-004")}
+
+
+def test_what_the_other_end_denies_is_stale_and_blames_no_cable(world):
+    world.stale[("gpu-002", "rail1")] = ("su01-leaf0", "swp2")
+    bad = [r for r in judge(world) if r.verdict is not Verdict.PASS]
+    assert [(r.check, r.place, r.verdict) for r in bad] == [
+        ("cabling", world.cable(("gpu-002", "rail1")), Verdict.UNKNOWN)
+    ]
+    assert "stale" in bad[0].found
+
+
+def test_a_fabric_that_nobody_configured_is_a_few_causes_and_not_hundreds(world):
+    for cable in world.wanted.cables().values():
+        world.mtus.update({cable.a: 1500, cable.b: 1500})
+        if cable.kind == "uplink":
+            world.fib_missing.update({cable.a, cable.b})
+    found = list(causes(world))
+    assert [cause for cause in found if cause] == [
+        "48 ports of 10 devices: MTU 1500, not 9000",
+        "the kernel of 6 switches holds none of the designed routes",
+    ]
+
+
+def test_many_machines_that_are_silent_for_one_reason_are_one_cause(world):
+    world.off.update({"gpu-001", "gpu-002", "gpu-003"})
+    cause, rows = only(world)
+    assert cause == "3 devices do not answer: timed out"
+    assert rows[0].evidence == ("gpu-001: timed out", "gpu-002: timed out", "gpu-003: timed out")

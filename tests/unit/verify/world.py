@@ -36,7 +36,7 @@ def expectations(hosts: int = 4, rails: int = 4, spines: int = 2) -> Expectation
     for r, leaf in enumerate(leaves):
         for s, spine in enumerate(spine_names):
             cable += 1
-            up, down = f"swp{49 + s}", f"swp{r + 1}"
+            up, down = f"swp{max(49, hosts + 1) + s}", f"swp{r + 1}"
             switch_ports[leaf][up] = SwitchPort(spine, down, MTU, UPLINK, f"C{cable:05d}", "uplink")
             switch_ports[spine][down] = SwitchPort(leaf, up, MTU, UPLINK, f"C{cable:05d}", "uplink")
     switches = {}
@@ -61,6 +61,7 @@ class World:
     identities: dict[str, identity.Identity] = field(default_factory=dict)
     clocks: dict[str, clock.Clock] = field(default_factory=dict)
     fib_missing: set[tuple[str, str]] = field(default_factory=set)
+    stale: dict[End, End] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.wanted = expected.read(self.expectations)
@@ -104,7 +105,7 @@ class World:
         mine = {port for device, port in self.links if device == name}
         rows = host.ports if host else self.wanted.switches[name].ports
         seen = {port: self._port(name, port) for port in sorted(mine | set(rows))}
-        heard = {p: (self._neighbour(n),) for p in seen if (n := self._live(name, p)) and n[0] not in self.mute}
+        heard = {p: (self._neighbour(n),) for p in seen if (n := self._heard(name, p)) and n[0] not in self.mute}
         who = self.identities.get(name) or (
             identity.Identity(name, host.serial, host.uuid, host.image) if host else identity.Identity(name)
         )
@@ -125,6 +126,9 @@ class World:
     def _live(self, name: str, port: str) -> End | None:
         far = self.links.get((name, port))
         return None if far is None or far[0] in self.off or name in self.off else far
+
+    def _heard(self, name: str, port: str) -> End | None:
+        return self.stale.get((name, port)) or self._live(name, port)
 
     def _neighbour(self, end: End) -> lldp.Neighbour:
         return lldp.Neighbour(end[0], (end[1],), "0 day, 00:00:10")
