@@ -26,7 +26,7 @@ case "$*" in
   "restart frr")
     if grep -q poison /etc/frr/frr.conf; then echo "Job for frr.service failed." >&2; exit 1; fi
     cat /etc/frr/frr.conf >/run/running
-    sed -n 's/^\\(.*d\\)=yes.*/\\1/p' /etc/frr/daemons | tr '\\n' ' ' >/run/daemons ;;
+    sed -n 's/^\\(zebra\\|[a-z]*d\\)=yes.*/\\1/p' /etc/frr/daemons | tr '\\n' ' ' >/run/daemons ;;
   "is-active --quiet frr") [ -e /run/frr-up ] ;;
 esac
 """,
