@@ -3,6 +3,6 @@
 from supernode.plan import machine
 from supernode.plan.comparing import compare
 from supernode.plan.model import FileDiff, Move, Plan, Step
-from supernode.plan.snapshot import snapshot
+from supernode.plan.recording import snapshot
 
 __all__ = ["FileDiff", "Move", "Plan", "Step", "compare", "machine", "snapshot"]

@@ -14,7 +14,7 @@ from supernode.design import Design, Host
 from supernode.errors import Problem, Refusal
 from supernode.plan.machine import Decision, decide
 from supernode.plan.model import FileDiff, Move, Plan, Step
-from supernode.plan.snapshot import SCHEMA, digest, files, machine
+from supernode.plan.recording import SCHEMA, digest, files, machine
 from supernode.records import DeviceOutput, Outputs
 from supernode.spec import SlotState
 
