@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fnmatch
 import hashlib
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 FRR_CONF, FRR_DAEMONS = "/etc/frr/frr.conf", "/etc/frr/daemons"
@@ -19,6 +20,7 @@ class Command:
 
     Attributes:
         about: what it does, for the progress line.
+        line: `{paths}` in it stands for the changed files that ask for it.
     """
 
     about: str
@@ -35,7 +37,13 @@ _RESTART_FRR = Command("restart frr", "systemctl restart frr")
 # In the order in which they are run: the kernel's settings and the links first, then what runs over them.
 _RULES: tuple[tuple[tuple[str, ...], Command], ...] = (
     (("/etc/systemd/system/*",), Command("reload units", "systemctl daemon-reload")),
-    (("/etc/sysctl.d/*.conf", "/etc/sysctl.conf"), Command("apply sysctl", "sysctl --quiet --system")),
+    # These files alone: others may name settings that are not this system's to change, and their failure is not ours.
+    (
+        ("/etc/sysctl.d/*.conf", "/etc/sysctl.conf"),
+        Command(
+            "apply sysctl", 'for file in {paths}; do [ ! -e "$file" ] || sysctl --quiet --load "$file" || exit; done'
+        ),
+    ),
     (
         ("/etc/systemd/networkd.conf", "/etc/systemd/networkd.conf.d/*"),
         Command("restart networkd", "systemctl restart systemd-networkd"),
@@ -53,7 +61,11 @@ def commands(changed: Iterable[str]) -> tuple[Command, ...]:
     A restart covers a reload of the same program.
     """
     paths = list(changed)
-    found = [c for patterns, c in _RULES if any(fnmatch.fnmatch(p, pattern) for p in paths for pattern in patterns)]
+    found = []
+    for patterns, command in _RULES:
+        asking = [path for path in paths if any(fnmatch.fnmatch(path, pattern) for pattern in patterns)]
+        if asking:
+            found.append(replace(command, line=command.line.replace("{paths}", shlex.join(asking))))
     if _RESTART_FRR in found and _RELOAD_FRR in found:
         found.remove(_RELOAD_FRR)
     return tuple(found)

@@ -388,3 +388,15 @@ def test_a_new_machine_in_the_slot_is_an_update_that_installs_it(tmp_path):
         assert stand.host.deploys == 2
 
     play(tmp_path, scenario)
+
+
+def test_a_machine_that_boots_over_https_by_itself(tmp_path):
+    async def scenario(stand):
+        out = await stand.create(bmc={**stand.inputs["bmc"], "media": "uefi-http"}, bios={})
+        assert (out["status"], out["reason"]) == ("ready", "")
+        assert stand.host.deploys == 1
+        assert stand.bmc.state.medium is None
+        assert stand.bmc.state.certificates["boot"]
+        assert not stand.bmc.state.certificates["media"]
+
+    play(tmp_path, scenario)

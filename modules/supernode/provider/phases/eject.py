@@ -8,10 +8,11 @@ from supernode.provider.phases import media
 
 async def run(job: Job) -> None:
     """See the module; an override that was to hold once and still stands is taken back."""
-    device = await media.drive(job)
-    if device.get("Inserted"):
-        job.scene.say("eject", "emptying the virtual drive")
-        await media.eject(job, device)
+    if job.wanted.bmc.get("media") != "uefi-http":
+        device = await media.drive(job)
+        if device.get("Inserted"):
+            job.scene.say("eject", "emptying the virtual drive")
+            await media.eject(job, device)
     boot = (await job.bmc.read()).get("Boot") or {}
     if boot.get("BootSourceOverrideEnabled") not in ("Disabled", None):
         await job.bmc.override_boot({"BootSourceOverrideEnabled": "Disabled"})

@@ -92,15 +92,20 @@ async def _trust(job: Job, device: Json) -> None:
             "the controller cannot verify the server of an image (no VirtualMedia.VerifyCertificate); "
             "update its firmware, or set media.verify to false and keep its network to itself"
         )
-    there = {_squeeze(str(c.get("CertificateString") or "")) for c in await job.redfish.members(store)}
-    for pem in _PEM.findall(await job.media_ca()):
-        if _squeeze(pem) not in there:
-            await _upload(job, store, pem)
+    await upload_ca(job, store)
     if device.get("VerifyCertificate") is not True:
         await job.redfish.get(path)  # brings the ETag
         await job.redfish.patch(path, {"VerifyCertificate": True})
     if (await job.redfish.get(path)).get("VerifyCertificate") is not True:
         raise PhaseFailedError("VerifyCertificate was set and reads back otherwise")
+
+
+async def upload_ca(job: Job, store: str) -> None:
+    """Add the boot server's CA to a collection of certificates; each certificate once."""
+    there = {_squeeze(str(c.get("CertificateString") or "")) for c in await job.redfish.members(store)}
+    for pem in _PEM.findall(await job.media_ca()):
+        if _squeeze(pem) not in there:
+            await _upload(job, store, pem)
 
 
 async def _upload(job: Job, store: str, pem: str) -> None:
