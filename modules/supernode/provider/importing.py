@@ -77,7 +77,7 @@ def _switch(base: Path, wanted: str) -> dict[str, Any]:
         "slot": switch.slot,
         "address": str(switch.management.ip),
         "hostKey": switch.identity.ssh_host_key,
-        "sshUser": designed.environment.access.user,
+        "sshUser": designed.environment.access.switch_user,
         "sshKey": _key(folder),
         "files": [{"path": f.path, "content": "", "mode": f.mode} for f in files],
         "strict": False,
