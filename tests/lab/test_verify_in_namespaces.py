@@ -181,7 +181,8 @@ def test_exchanged_cables_are_named_at_both_plugs(fabric):
         fabric.plug(hosts[1], two)
         time.sleep(6)  # until the former neighbours have aged out
     first, second = (fabric.cable(end) for end in hosts)
-    assert cause == f"cables {first} and {second} are exchanged at su01-leaf0:swp2 and su01-leaf1:swp2"
+    ends = f"{first} (from gpu-002:rail0) and {second} (from gpu-002:rail1)"
+    assert cause == f"cables {ends} are exchanged at su01-leaf0:swp2 and su01-leaf1:swp2"
     assert rows[0].cables == (first, second)
 
 

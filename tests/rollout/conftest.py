@@ -3,6 +3,9 @@
 pytest tests/rollout --environment lab
 """
 
+import json
+from pathlib import Path
+
 import pytest
 
 from supernode.errors import SupernodeError
@@ -12,6 +15,7 @@ from supernode.verify import run
 
 def pytest_addoption(parser):
     parser.addoption("--environment", help="a folder under inventories/, or a path: what to look at")
+    parser.addoption("--findings", type=Path, help="write the findings here as JSON")
 
 
 def pytest_configure(config):
@@ -38,7 +42,11 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="session")
 def findings(pytestconfig) -> dict[tuple[str, str], Finding]:
-    return {(row.check, row.place): row for row in pytestconfig.rollout.findings()}
+    rows = pytestconfig.rollout.findings()
+    target = pytestconfig.getoption("--findings")
+    if target is not None:
+        target.write_text(json.dumps([json.loads(run.write_property(row)) for row in rows], indent=1) + "\n")
+    return {(row.check, row.place): row for row in rows}
 
 
 @pytest.fixture

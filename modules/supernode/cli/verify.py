@@ -38,7 +38,12 @@ def verify(
         outputs = verifying.last_outputs(folder)
         with Board(folder.name, {"verify": float(design.environment.budgets.verify_s)}) as board:
             findings = verifying.verify(folder, design, outputs, board.show, junit=junit)
-    emit([run_json.finding_to_json(row) for row in findings], as_json=as_json, text=lambda: text.findings(findings))
     proven, modelled = checks.proof()
+    document = {
+        "environment": folder.name,
+        "findings": [run_json.finding_to_json(row) for row in findings],
+        "checks": {"proven": proven, "modelled": modelled},
+    }
+    emit(document, as_json=as_json, text=lambda: text.findings(findings))
     say(f"{proven} kinds of check are proven against the real tool, {modelled} are modelled")
     raise SystemExit(int(any(row.verdict in (Verdict.FAIL, Verdict.UNKNOWN) for row in findings)))

@@ -21,6 +21,8 @@ from supernode.verify.facts import fib
 from supernode.verify.facts.device import Facts, next_host
 
 _MANY = 2
+_REACH, _IDENTITY, _CABLING = frozenset(("reach",)), frozenset(("identity",)), frozenset(("cabling",))
+_PORTS, _RATE, _FIB = frozenset(("rails", "ports")), frozenset(("rate",)), frozenset(("fib",))
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,14 @@ class Cause:
     """One thing that is wrong.
 
     Attributes:
+        own: the checks that see it directly. What another check says where this cause is at work is no judgement of its
+            own: it becomes unknown until the cause is mended.
         ends, devices: what it owns; a device is owned whole.
         checks: the checks that it can explain; empty means any.
     """
 
     what: str
+    own: frozenset[str]
     hint: str = ""
     cables: tuple[str, ...] = ()
     ends: frozenset[End] = frozenset()
@@ -73,10 +78,16 @@ def _explained(case: Case, row: Finding, causes: list[Cause], told: set[str]) ->
     if cause is None:
         return dataclasses.replace(row, cause=f"{row.place}: {row.found}" if row.verdict is not Verdict.UNKNOWN else "")
     first = cause.what not in told
+    follows = row.verdict is Verdict.FAIL and row.check not in cause.own
     told.add(cause.what)
     evidence = cause.evidence if first and cause.evidence else row.evidence
     return dataclasses.replace(
-        row, cause=cause.what, cables=cause.cables or row.cables, hint=cause.hint or row.hint, evidence=evidence
+        row,
+        verdict=Verdict.UNKNOWN if follows else row.verdict,
+        cause=cause.what,
+        cables=cause.cables or row.cables,
+        hint=cause.hint or row.hint,
+        evidence=evidence,
     )
 
 
@@ -142,7 +153,9 @@ def _unreached(case: Case) -> Iterator[Cause]:
             names = [row.place for row in group]
             who = f"{names[0]} does" if len(names) == 1 else f"{len(names)} devices do"
             evidence = tuple(f"{name}: {reason}" for name in names)
-            yield Cause(f"{who} not answer: {reason}", group[0].hint, devices=frozenset(names), evidence=evidence)
+            yield Cause(
+                f"{who} not answer: {reason}", _REACH, group[0].hint, devices=frozenset(names), evidence=evidence
+            )
 
 
 def _strangers(case: Case) -> Iterator[Cause]:
@@ -159,10 +172,12 @@ def _strangers(case: Case) -> Iterator[Cause]:
             done.add(other)
             hint = f"let {name} and {other} change places, or bind each to the other's slot with supernode assign"
             what = f"{name} and {other} stand in each other's slot"
-            yield Cause(what, hint, devices=frozenset((name, other)), checks=frozenset(("identity", "image")))
+            yield Cause(
+                what, _IDENTITY, hint, devices=frozenset((name, other)), checks=frozenset(("identity", "image"))
+            )
         else:
             what = f"another machine than {name} stands in {case.wanted.hosts[name].slot}"
-            yield Cause(what, row.hint, devices=frozenset((name,)), checks=frozenset(("identity", "image")))
+            yield Cause(what, _IDENTITY, row.hint, devices=frozenset((name,)), checks=frozenset(("identity", "image")))
 
 
 def _miscabled(case: Case) -> Iterator[Cause]:
@@ -173,7 +188,9 @@ def _miscabled(case: Case) -> Iterator[Cause]:
         evidence += [f"LLDP: {text(end)} is joined to {text(partner)}" for end, partner in group.observed if partner]
         hint = "; then ".join(map(str, group.steps))
         hint += f" (LLDP cannot tell it from this, which cures it as well: {group.also})" if group.also else ""
-        yield Cause(group.what, hint, tuple(c.id for c in group.cables), ends | moved, evidence=tuple(evidence))
+        yield Cause(
+            group.what, _CABLING, hint, tuple(c.id for c in group.cables), ends | moved, evidence=tuple(evidence)
+        )
 
 
 def _missing(case: Case) -> Iterator[Cause]:
@@ -186,11 +203,11 @@ def _missing(case: Case) -> Iterator[Cause]:
     for device, cables in _all_of_a_device(case.wanted, lost).items():
         ids = tuple(cable.id for cable in cables)
         ends = frozenset(end for cable in cables for end in (cable.a, cable.b))
-        yield Cause(f"no cable of {device} carries a link ({len(ids)} of {len(ids)})", _PLUG, ids, ends)
+        yield Cause(f"no cable of {device} carries a link ({len(ids)} of {len(ids)})", _CABLING, _PLUG, ids, ends)
         lost = [cable for cable in lost if cable not in cables]
     for cable in lost:
         what = f"cable {cable.id} between {text(cable.a)} and {text(cable.b)} is missing, unplugged or broken"
-        yield Cause(what, _PLUG, (cable.id,), frozenset((cable.a, cable.b)))
+        yield Cause(what, _CABLING, _PLUG, (cable.id,), frozenset((cable.a, cable.b)))
 
 
 _PLUG = "see that both plugs sit and the port is on; else replace the cable"
@@ -211,7 +228,7 @@ def _silent(case: Case) -> Iterator[Cause]:
         why = case.facts.of(name).unseen.get("neighbours")
         if why:
             what = f"LLDP on {name} does not answer: {why}"
-            yield Cause(what, "systemctl status lldpd", devices=frozenset((name,)), checks=frozenset(("cabling",)))
+            yield Cause(what, _CABLING, "systemctl status lldpd", devices=frozenset((name,)), checks=_CABLING)
 
 
 def _misconfigured(case: Case) -> Iterator[Cause]:
@@ -231,13 +248,12 @@ def _misconfigured(case: Case) -> Iterator[Cause]:
             what = f"{len(rows)} ports of {len(devices)} device{'s' * (len(devices) > 1)}: {fault}"
             ends = frozenset(end for row in rows for end in _port_and_far(case.wanted, row))
             hint = "so many at once are no broken ports: were they configured by this design?"
-            yield Cause(what, hint, (), ends, evidence=tuple(f"{row.place}: {row.evidence[0]}" for row in rows))
+            yield Cause(what, _PORTS, hint, (), ends, evidence=tuple(f"{row.place}: {row.evidence[0]}" for row in rows))
         else:
             for row in rows:
                 ends = frozenset(_port_and_far(case.wanted, row))
-                yield Cause(
-                    f"{row.place}: {row.evidence[0] if row.evidence else row.found}", row.hint, row.cables, ends
-                )
+                what = f"{row.place}: {row.evidence[0] if row.evidence else row.found}"
+                yield Cause(what, _PORTS, row.hint, row.cables, ends)
 
 
 _NO_CARRIER = "no carrier"
@@ -265,10 +281,9 @@ def _unrouted(case: Case) -> Iterator[Cause]:
         who = bare[0] if len(bare) == 1 else f"{len(bare)} switches"
         what = f"the kernel of {who} holds none of the designed routes"
         hint = "was the fabric configured (pulumi up)? else: vtysh -c 'show bgp summary'"
-        yield Cause(what, hint, devices=frozenset(bare), evidence=tuple(f"{n}: no route" for n in bare), checks=_FIB)
-
-
-_FIB = frozenset(("fib",))
+        yield Cause(
+            what, _FIB, hint, devices=frozenset(bare), evidence=tuple(f"{n}: no route" for n in bare), checks=_FIB
+        )
 
 
 def _slow(case: Case) -> Iterator[Cause]:
@@ -281,17 +296,16 @@ def _slow(case: Case) -> Iterator[Cause]:
         ends = frozenset(
             end for row in slow for cable, _ in row.flow.cables for end in (cables[cable].a, cables[cable].b)
         )
-        yield Cause(what, "a busy measuring machine, a wrong declared rate, or a shaper", ends=ends, checks=_RATE)
+        yield Cause(
+            what, _RATE, "a busy measuring machine, a wrong declared rate, or a shaper", ends=ends, checks=_RATE
+        )
         return
     sure = {cable: reason for reason in found if reason.sure for cable, _ in reason.suspects}
     for device, ids in _slow_devices(case.wanted, set(sure)).items():
         what = f"every cable of {device} is slow ({len(ids)} of {len(ids)}): the device, not its cables"
         ends = frozenset(end for cable in ids for end in (cables[cable].a, cables[cable].b))
-        yield Cause(what, f"look at the load and the ports of {device}", tuple(ids), ends, checks=_RATE)
+        yield Cause(what, _RATE, f"look at the load and the ports of {device}", tuple(ids), ends, checks=_RATE)
     yield from (_slow_cables(cables, reason) for reason in _by_cables(found))
-
-
-_RATE = frozenset(("rate",))
 
 
 def _by_cables(found: list[rate.Slow]) -> Iterator[rate.Slow]:
@@ -313,14 +327,20 @@ def _slow_cables(cables: dict[str, Cable], reason: rate.Slow) -> Cause:
     if len(ids) > 1:
         what = f"one of the cables {', '.join(ids)} is slow: {speed}, and no other flow tells them apart"
         return Cause(
-            what, "exchange one for a good cable and measure again", tuple(ids), ends, evidence=evidence, checks=_RATE
+            what,
+            _RATE,
+            "exchange one for a good cable and measure again",
+            tuple(ids),
+            ends,
+            evidence=evidence,
+            checks=_RATE,
         )
     cable = cables[ids[0]]
     towards = f" towards {text(cable.b if ways == {'up'} else cable.a)}" if len(ways) == 1 else ""
     what = f"cable {cable.id} between {text(cable.a)} and {text(cable.b)} is slow: "
     what += f"{speed} of {format_rate(cable.rate)}{towards}"
     hint = "see the error counters of both ports; clean or replace the cable, or look for a shaper"
-    return Cause(what, hint, (cable.id,), ends, evidence=evidence, checks=_RATE)
+    return Cause(what, _RATE, hint, (cable.id,), ends, evidence=evidence, checks=_RATE)
 
 
 def _slow_devices(wanted: Wanted, slow: set[str]) -> dict[str, list[str]]:

@@ -144,10 +144,16 @@ def _describe(group: list[Cable], links: Mapping[End, End], steps: list[Step], s
     names = ", ".join(cable.id for cable in group)
     if len(group) == 2 and len(steps) == 1 and steps[0].kind == "exchange":
         source, target = sorted((steps[0].source or steps[0].target, steps[0].target))
-        return f"cables {group[0].id} and {group[1].id} are exchanged at {text(source)} and {text(target)}"
+        one, two = (f"{cable.id} (from {text(_other(cable, (source, target)))})" for cable in group)
+        return f"cables {one} and {two} are exchanged at {text(source)} and {text(target)}"
     if len(group) == 1:
         return _lone(group[0], links, seen)
     return _shift(group, links) or f"cables {names} are plugged in each other's places"
+
+
+def _other(cable: Cable, ends: tuple[End, End]) -> End:
+    """Return the end of a cable that is not one of those."""
+    return cable.a if cable.b in ends else cable.b
 
 
 def _lone(cable: Cable, links: Mapping[End, End], seen: Mapping[End, Observed]) -> str:
