@@ -32,7 +32,7 @@ def built(case):
 
 
 def artefacts(found):
-    """Every artefact by name: the sheets whole, the files of a first and a last device whole, of all others a digest."""
+    """Every artefact by name: the sheets and the files of some devices whole, of all others a digest."""
     yield "cabling.csv", "".join(export.cabling_csv(found))
     yield "bmc.csv", "".join(export.bmc_csv(found))
     yield "switches.csv", "".join(export.switches_csv(found))
@@ -40,9 +40,7 @@ def artefacts(found):
     files = {h.name: found.files(h.name) for h in found.hosts} | {
         s.name: found.switch_files(s.name) for s in found.switches
     }
-    sums = [
-        f"{digest(f.content)}  {device}{f.path}" for device in files for f in files[device]
-    ]
+    sums = [f"{digest(f.content)}  {device}{f.path}" for device in files for f in files[device]]
     yield "SHA256SUMS", "\n".join(sums) + "\n"
     shown = {found.hosts[0].name, found.switches[0].name, found.switches[-1].name}
     for device in shown:
