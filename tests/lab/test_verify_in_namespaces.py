@@ -192,9 +192,11 @@ def test_a_slow_cable_is_named(fabric):
         cause, _ = only(fabric)
     finally:
         fabric.shape(("su01-leaf1", "swp3"), 10)
-    assert cause.startswith(
-        f"cable {fabric.cable(('gpu-003', 'rail1'))} between gpu-003:rail1 and su01-leaf1:swp3 is slow: 3.9"
-    )
+    cable = fabric.cable(("gpu-003", "rail1"))
+    before, _, rate = cause.partition(" is slow: ")
+    assert before == f"cable {cable} between gpu-003:rail1 and su01-leaf1:swp3"
+    assert 3.7 < float(rate.split()[0]) < 4.2, rate
+    assert rate.endswith("of 10 Mbit/s towards gpu-003:rail1")
 
 
 def test_a_missing_cable_and_a_small_mtu_are_two_causes(fabric):

@@ -321,7 +321,7 @@ def _by_cables(found: list[rate.Slow]) -> Iterator[rate.Slow]:
 def _slow_cables(cables: dict[str, Cable], reason: rate.Slow) -> Cause:
     ids = sorted({cable for cable, _ in reason.suspects})
     ways = {way for _, way in reason.suspects}
-    speed = format_rate(min(row.rate for row in reason.flows if row.rate is not None))
+    speed = rate.shown(min(row.rate for row in reason.flows if row.rate is not None))
     ends = frozenset(end for cable in ids for end in (cables[cable].a, cables[cable].b))
     evidence = tuple(map(rate.line, reason.flows))
     if len(ids) > 1:

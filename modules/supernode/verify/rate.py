@@ -100,7 +100,7 @@ def _flows(cable: Cable, slow: list[Slow], flows: list[Measured], floor: float) 
     want = f"at least {format_rate(MbitPerS(floor * cable.rate))} each way"
     if slow:
         rows = [flow for reason in slow for flow in reason.flows]
-        found = format_rate(MbitPerS(min(row.rate for row in rows if row.rate is not None)))
+        found = shown(min(row.rate for row in rows if row.rate is not None))
         return Finding("rate", cable.id, Verdict.FAIL, want, found, cables=(cable.id,), evidence=tuple(map(line, rows)))
     best = _best(cable, flows)
     unmeasured = [way for way in ("up", "down") if best.get(way) is None]
@@ -109,7 +109,7 @@ def _flows(cable: Cable, slow: list[Slow], flows: list[Measured], floor: float) 
         return Finding(
             "rate", cable.id, Verdict.UNKNOWN, want, "not measured", evidence=lines or ("no flow crossed it",)
         )
-    return Finding("rate", cable.id, Verdict.PASS, want, format_rate(MbitPerS(min(v for v in best.values() if v))))
+    return Finding("rate", cable.id, Verdict.PASS, want, shown(min(v for v in best.values() if v)))
 
 
 def _best(cable: Cable, flows: list[Measured]) -> Mapping[str, float | None]:
@@ -122,7 +122,12 @@ def _best(cable: Cable, flows: list[Measured]) -> Mapping[str, float | None]:
     return best
 
 
+def shown(rate: float) -> str:
+    """Write a measured rate: three digits are all that a few windows can say."""
+    return format_rate(MbitPerS(float(f"{rate:.3g}")))
+
+
 def line(row: Measured) -> str:
     """Write a flow for a person."""
-    found = format_rate(row.rate) if row.rate else "0" if row.rate is not None else f"not measured: {row.why}"
+    found = shown(row.rate) if row.rate else "0" if row.rate is not None else f"not measured: {row.why}"
     return f"{row.flow.key} {found} of {format_rate(row.flow.rate)}"
