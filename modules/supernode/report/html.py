@@ -9,6 +9,7 @@ from importlib import resources
 import jinja2
 from markupsafe import Markup
 
+from supernode import catalog
 from supernode.design import Design
 from supernode.design.rows import Host, Switch
 from supernode.records import Finding, Run, StageRecord, State, Verdict
@@ -146,11 +147,6 @@ def _machines(run: Run, design: Design) -> Iterable[Machine]:
 def _scale(design: Design) -> str:
     active = [host for host in design.hosts if host.state == "active"]
     spares = sum(host.state == "spare" for host in design.hosts)
-    rails = sum(link.kind == "rail" for link in design.links if link.a_device in {host.name for host in active})
-    parts = [
-        f"{len(active)} hosts",
-        f"{rails} rails",
-        f"{len(design.switches)} switches",
-        f"{len(design.links)} cables",
-    ]
+    gpus = sum(catalog.server(host.kind).gpus for host in active)
+    parts = [f"{len(active)} hosts", f"{gpus} GPUs", f"{len(design.switches)} switches", f"{len(design.links)} cables"]
     return ", ".join([*parts, *([f"{spares} spare{'s' * (spares != 1)}"] if spares else [])])
