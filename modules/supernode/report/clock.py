@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from supernode.records import Run, StageRecord, Verdict
 from supernode.report.problems import group
@@ -72,4 +72,4 @@ def span(seconds: float) -> str:
 
 def moment(at: float) -> str:
     """Write a moment in UTC, to the second."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M:%S")
