@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -89,21 +90,17 @@ class Images:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._one_at_a_time = threading.Lock()  # machines deploy side by side, each in a thread
 
     def lower(self, image: Path) -> Path:
         """Return the folder with the root file system of an image, mounted on the first call."""
         target = self._folder / image.name
-        if not target.is_mount():
-            target.mkdir(parents=True, exist_ok=True)
-            part = read_table(image)
-            mount(
-                "-t",
-                "ext4",
-                "-o",
-                f"ro,noload,loop,offset={part.offset},sizelimit={part.size}",
-                str(image),
-                str(target),
-            )
+        with self._one_at_a_time:
+            if not target.is_mount():
+                target.mkdir(parents=True, exist_ok=True)
+                part = read_table(image)
+                options = f"ro,noload,loop,offset={part.offset},sizelimit={part.size}"
+                mount("-t", "ext4", "-o", options, str(image), str(target))
         return target
 
 
