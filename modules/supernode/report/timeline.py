@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from html import escape
 
 from supernode.records import Event, Run, State
@@ -32,26 +32,51 @@ class Bar:
 
 
 def bars(events: Iterable[Event]) -> list[Bar]:
-    """Join the events of each device and phase into bars.
+    """Join the events of each device into bars, one after the other within a stage.
 
-    A phase that says only how it ended began when the device's former phase of that stage ended.
+    A phase ends with the event that says how it ended, or when the next phase of that device begins: an operation that
+    encloses others ("update") says only at its very end how they went. A phase that says only how it ended began when
+    the one before it ended. Neighbouring bars of one phase, such as the tasks of a role, are one.
     """
-    begun: dict[tuple[str, str, str], Event] = {}
-    last: dict[tuple[str, str], float] = {}
-    found: list[Bar] = []
+    by_device: dict[tuple[str, str], list[Event]] = {}
     for event in sorted(events, key=lambda row: row.at):
-        if event.host is None:
-            continue
-        key = (event.host, event.stage, event.phase)
-        if event.state in _OPEN:
-            begun.setdefault(key, event)
-            continue
-        first = begun.pop(key, None)
-        start = first.at if first is not None else last.get((event.host, event.stage), event.at)
-        found.append(Bar(event.host, event.stage, event.phase, start, event.at, event.state, event.detail))
-        last[(event.host, event.stage)] = event.at
-    found += [Bar(*key, event.at, None, State.STARTED, event.detail) for key, event in begun.items()]
+        if event.host is not None:
+            by_device.setdefault((event.host, event.stage), []).append(event)
+    found = [bar for (device, stage), rows in by_device.items() for bar in _joined(_in_turn(device, stage, rows))]
     return sorted(found, key=lambda bar: (bar.device, bar.started))
+
+
+def _in_turn(device: str, stage: str, events: list[Event]) -> Iterator[Bar]:
+    current: Event | None = None
+    free = events[0].at
+    for event in events:
+        if event.state not in _OPEN:
+            first = current if current is not None else Event(free, stage, device, event.phase, State.STARTED)
+            yield Bar(device, stage, first.phase, first.at, event.at, event.state, event.detail or first.detail)
+            current, free = None, event.at
+        elif current is None:
+            current = event
+        elif current.phase != event.phase:
+            yield Bar(device, stage, current.phase, current.at, event.at, State.OK, current.detail)
+            current = event
+    if current is not None:
+        yield Bar(device, stage, current.phase, current.at, None, State.STARTED, current.detail)
+
+
+_WORST = (State.FAILED, State.LATE, State.STARTED, State.CHANGED, State.OK, State.SKIPPED)
+
+
+def _joined(rows: Iterable[Bar]) -> list[Bar]:
+    found: list[Bar] = []
+    for bar in rows:
+        before = found[-1] if found else None
+        if before is None or before.phase != bar.phase:
+            found.append(bar)
+            continue
+        state = min(before.state, bar.state, key=_WORST.index)
+        detail = bar.detail if bar.state is state else before.detail
+        found[-1] = replace(before, ended=bar.ended, state=state, detail=detail)
+    return found
 
 
 def draw(run: Run) -> str:

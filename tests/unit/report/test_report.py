@@ -172,6 +172,29 @@ def test_bars_run_from_start_to_end_of_a_phase(run):
     assert rows["gpu-003", "deploy"].ended is None, "still open: nobody said how it ended"
 
 
+def test_an_operation_that_encloses_others_ends_the_last_of_them():
+    def event(at, phase, state, detail=""):
+        return Event(T0 + at, "provision", "gpu-001", phase, state, detail)
+
+    rows = timeline.bars([
+        event(0, "update", State.STARTED),
+        event(1, "deploy", State.PROGRESS),
+        event(5, "deploy", State.PROGRESS),
+        event(9, "update", State.FAILED, "no report"),
+    ])  # fmt: skip
+    assert [(bar.phase, bar.started - T0, bar.ended - T0, bar.state) for bar in rows] == [
+        ("update", 0, 1, State.OK),
+        ("deploy", 1, 9, State.FAILED),
+    ]
+    assert rows[1].detail == "no report"
+
+
+def test_the_tasks_of_a_role_are_one_bar_with_the_worst_state():
+    states = [(0, State.PROGRESS), (2, State.OK), (3, State.PROGRESS), (5, State.CHANGED), (6, State.SKIPPED)]
+    rows = timeline.bars(Event(T0 + at, "configure", "gpu-001", "rails", state) for at, state in states)
+    assert [(bar.started - T0, bar.ended - T0, bar.state) for bar in rows] == [(0, 6, State.CHANGED)]
+
+
 def test_the_timeline_is_xml(run):
     Xml.fromstring(timeline.draw(run).replace("\x1b", "").replace("\x00", ""))  # noqa: S314 - our own
 
