@@ -56,7 +56,9 @@ class CommandFailed(CouldNotRun):
     """
 
     def __init__(self, address: str, command: str, result: Result) -> None:
-        text = (result.stderr or result.stdout).strip().splitlines()
+        # Where a host does not resolve its own name, sudo says so each time; that is never why a command failed.
+        told = [line for line in result.stderr.splitlines() if line.strip() and "unable to resolve host" not in line]
+        text = told or result.stdout.strip().splitlines()
         super().__init__(address, f"{command!r} ended with status {result.status}" + (f": {text[-1]}" if text else ""))
         self.result = result
 

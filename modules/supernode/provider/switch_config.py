@@ -96,6 +96,7 @@ class SwitchConfigResource:
         try:
             async with asyncio.timeout(scene.limit_s or LIMIT_S), self._open(scene, inputs) as switch:
                 await _carry_out(switch, scene, inputs, old)
+                await switch.remember()
                 applied = await switch.applied([str(f["path"]) for f in inputs["files"]])
         except _StoppedError as error:
             outcome = Outcome("failed", error.phase, str(error), error.evidence)
@@ -190,8 +191,8 @@ async def _changed(switch: Switch, files: Sequence[Mapping[str, Any]], old: Prop
 
 async def _left_the_file(switch: Switch, old: Properties) -> bool:
     """Say whether FRR runs something else than was last applied; unknown counts as yes, for a reload is harmless."""
-    running = await switch.running()
-    return (old.get("applied") or {}).get(RUNNING) != switch_plan.digest(running)
+    known = (old.get("applied") or {}).get(RUNNING) or switch_plan.digest(await switch.remembered())
+    return bool(known != switch_plan.digest(await switch.running()))
 
 
 async def _upload_checked(switch: Switch, files: Sequence[Mapping[str, Any]]) -> None:
@@ -276,4 +277,4 @@ async def _read(switch: Switch, old: Properties, inputs: Properties) -> Found:
 
 def _tail(error: ssh.CommandFailed) -> list[str]:
     text = f"{error.result.stdout}\n{error.result.stderr}"
-    return [line[:200] for line in text.splitlines() if line.strip()][-8:]
+    return [line[:200] for line in text.splitlines() if line.strip() and "unable to resolve host" not in line][-8:]

@@ -27,13 +27,18 @@ class Command:
     line: str
 
 
+def _restart(unit: str) -> str:
+    """Restart a unit also when that was done often of late: systemd counts starts and refuses the fourth in 3 minutes."""
+    return f"systemctl reset-failed {unit} 2>/dev/null; systemctl restart {unit}"
+
+
 # A reload of FRR needs its daemons up and its reload script (a package of its own in Debian); else it is a restart.
 _RELOAD_FRR = Command(
     "reload frr",
     f"if systemctl is-active --quiet frr && [ -x {FRR_RELOAD} ]; then {FRR_RELOAD} --reload {FRR_CONF}; "
-    "else systemctl restart frr; fi",
+    f"else {_restart('frr')}; fi",
 )
-_RESTART_FRR = Command("restart frr", "systemctl restart frr")
+_RESTART_FRR = Command("restart frr", _restart("frr"))
 # In the order in which they are run: the kernel's settings and the links first, then what runs over them.
 _RULES: tuple[tuple[tuple[str, ...], Command], ...] = (
     (("/etc/systemd/system/*",), Command("reload units", "systemctl daemon-reload")),
@@ -46,12 +51,12 @@ _RULES: tuple[tuple[tuple[str, ...], Command], ...] = (
     ),
     (
         ("/etc/systemd/networkd.conf", "/etc/systemd/networkd.conf.d/*"),
-        Command("restart networkd", "systemctl restart systemd-networkd"),
+        Command("restart networkd", _restart("systemd-networkd")),
     ),
     (("/etc/systemd/network/*",), Command("reload networkd", "networkctl reload")),
     ((FRR_DAEMONS,), _RESTART_FRR),
     ((FRR_CONF, "/etc/frr/*.conf"), _RELOAD_FRR),
-    (("/etc/lldpd.d/*", "/etc/lldpd.conf", "/etc/default/lldpd"), Command("restart lldpd", "systemctl restart lldpd")),
+    (("/etc/lldpd.d/*", "/etc/lldpd.conf", "/etc/default/lldpd"), Command("restart lldpd", _restart("lldpd"))),
 )
 
 

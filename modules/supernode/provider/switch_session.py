@@ -1,12 +1,13 @@
 """A switch over SSH: its files read, placed all or none, brought into force, and taken back.
 
 On the switch, under /var/lib/supernode: `new` (what is about to be placed), `old` (what was there before this change),
-`original` (what was there before the first one) and `pending` (paths that were placed and are not yet in force: an
-apply that was cut off is completed by the next).
+`original` (what was there before the first one), `pending` (paths that were placed and are not yet in force: an apply
+that was cut off is completed by the next) and `running` (FRR's running configuration after the last apply).
 """
 
 from __future__ import annotations
 
+import difflib
 import io
 import shlex
 import tarfile
@@ -14,7 +15,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from supernode.clients.ssh import CommandFailed, Result, Ssh
-from supernode.provider.switch_plan import FRR_CONF, FRR_DAEMONS, FRR_RELOAD, RUNNING, Command, digest
+from supernode.provider import switch_plan
+from supernode.provider.switch_plan import FRR_CONF, FRR_DAEMONS, RUNNING, Command, digest
 
 STATE = "/var/lib/supernode"
 LONGEST_FILE = 256 * 1024
@@ -104,11 +106,20 @@ class Switch:
             found[RUNNING] = digest(running)
         return found
 
+    async def remember(self) -> None:
+        """Keep FRR's running configuration as it is now: what drift is told by."""
+        if running := await self.running():
+            await self.root(f"mkdir -p {STATE}; cat >{STATE}/running", stdin=running.encode())
+
+    async def remembered(self) -> str:
+        """Return what `remember` kept; empty when there is nothing."""
+        return (await self.root(f"cat {STATE}/running 2>/dev/null", check=False)).stdout
+
     async def drift(self) -> list[str]:
-        """Say how the running configuration differs from the file, in FRR's own words, shortened."""
-        script = f"[ -x {FRR_RELOAD} ] && {FRR_RELOAD} --test --stdout {FRR_CONF} 2>/dev/null"
-        result = await self.root(script, check=False)
-        lines = [line.rstrip() for line in result.stdout.splitlines() if line.strip() and set(line.strip()) != {"="}]
+        """Say how FRR's running configuration differs from that after the last apply: lines lost (-) and new (+)."""
+        before, now = (await self.remembered()).splitlines(), (await self.running()).splitlines()
+        changes = difflib.unified_diff(before, now, n=0, lineterm="")
+        lines = [line for line in changes if line[:2] not in ("--", "++", "@@")]
         return lines[:20] or ["the running configuration is not the one that was applied"]
 
     async def upload(self, files: Sequence[Mapping[str, Any]]) -> None:
@@ -142,10 +153,13 @@ class Switch:
     async def restore(self, paths: Sequence[str], commands: Iterable[Command]) -> None:
         """Give the files back that were there before the first placing."""
         await self.root(_RESTORE, *paths)
+        if FRR_CONF in paths:
+            # Reloaded before any restart: FRR takes addresses back that it set, but forgets them when it is restarted.
+            # What the reload cannot undo, the restart does: its status says nothing.
+            for command in switch_plan.commands([FRR_CONF]):
+                await self.root(command.line, check=False)
         await self.enforce(commands)
-        await self.root(
-            f"rm -rf {STATE}/new {STATE}/old; rmdir --ignore-fail-on-non-empty -p {STATE} 2>/dev/null; true"
-        )
+        await self.root(f"rm -rf {STATE}/new {STATE}/old {STATE}/running; find {STATE} -type d -empty -delete")
 
     async def missing_daemons(self, daemons: str) -> list[str]:
         """Return the daemons that /etc/frr/daemons asks for and that do not run."""
