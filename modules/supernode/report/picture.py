@@ -20,7 +20,7 @@ _RAIL_STEP, _CARD_PAD, _GAP, _RACK_GAP = 13, 12, 10, 26
 _SPINE_Y, _LEAF_Y, _HOST_Y = 34, 190, 452
 _SWITCH_H, _HOST_H, _SWITCH_W = 44, 66, 128
 _MARGIN = 20
-_LABELLED = 40
+_LABELLED = 24
 _LABEL_W, _LABEL_H = 54, 18
 
 Point = tuple[float, float]
@@ -223,7 +223,7 @@ def _labels(links: list[Link], states: Mapping[str, str], anchors: Anchors) -> l
     bad = [link for link in links if states[link.cable] in ("missing", "swapped", "slow", "fault")]
     parts: list[str] = []
     taken: list[Point] = []
-    for link in bad[:_LABELLED]:
+    for link in bad if len(bad) <= _LABELLED else []:
         x, y = _free(_ends(link, anchors), taken)
         taken.append((x, y))
         parts.append(
