@@ -149,8 +149,11 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
         return language_pb2.RunResponse(error=f"the program exited with code {code}" if code else "")
 
     def Cancel(self, request: Any, context: Any) -> Any:
-        """End the running programs."""
-        self.stop_programs()
+        """Leave the programs to the engine: it lets the work in flight end, then ends their connection, and they end.
+
+        Ended here, a program would be an error of its own beside the interrupt, and which of the two comes first would
+        decide how the engine goes on.
+        """
         return empty_pb2.Empty()
 
     def stop_programs(self) -> None:

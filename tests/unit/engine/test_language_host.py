@@ -150,12 +150,12 @@ def test_it_ends_without_a_word_and_takes_its_program_along(host, tmp_path, sign
     wait_for(lambda: not alive(saw(tmp_path)["pid"]))
 
 
-def test_cancel_ends_the_program_and_not_the_host(host, tmp_path):
-    process, stub = host("time.sleep(60)")
+def test_cancel_leaves_the_program_to_the_engine(host, tmp_path):
+    process, stub = host("time.sleep(1)")
     running = stub.Run.future(request(tmp_path))
     wait_for(lambda: (tmp_path / "saw").exists() and (tmp_path / "saw").read_text().endswith("}"))
     stub.Cancel(empty_pb2.Empty(), timeout=15)
-    assert "exited with code" in running.result(timeout=15).error
+    assert running.result(timeout=30).error == ""
     assert process.poll() is None
 
 

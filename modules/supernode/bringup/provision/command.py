@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from typing import IO, Any
@@ -17,7 +17,7 @@ from pulumi.automation import CommandResult, PulumiCommand
 from pulumi.automation.errors import CommandError, create_command_error
 from semver import VersionInfo
 
-from supernode.engine import Engine, wrong_passphrase
+from supernode.engine import Engine, guard, wrong_passphrase
 from supernode.errors import CouldNotRun
 
 _LOCK = re.compile(r"created by \S+?@(?P<host>\S+) \(pid (?P<pid>\d+)\)")
@@ -27,8 +27,8 @@ _TAIL = 6
 class Command(PulumiCommand):
     """Starts our engine, in a session of its own: an interrupt reaches it once, from us, and it then ends in order.
 
-    A terminal would send Ctrl-C to the engine as well, and a second one makes it drop what it is doing. When we are
-    killed outright the kernel sends it the same interrupt, so that no update goes on unwatched.
+    A terminal would send Ctrl-C to the engine as well, and a second one makes it drop what it is doing. `engine.guard`
+    sends it the same one interrupt when we are killed outright, so that no update goes on unwatched.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -49,11 +49,10 @@ class Command(PulumiCommand):
         What it prints goes to files: a pipe would break when we are killed, and end the engine in mid-work.
         The callbacks get the lines at the end; what is to be heard at once comes as events.
         """
-        setpriv = shutil.which("setpriv")
-        guard = [setpriv, "--pdeathsig", "INT", "--"] if setpriv else []
+        guarded = [sys.executable, "-I", "-S", guard.__file__, self.command]
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             process = subprocess.Popen(
-                [*guard, self.command, "--non-interactive", *(arg for arg in args if arg != "--non-interactive")],
+                [*guarded, "--non-interactive", *(arg for arg in args if arg != "--non-interactive")],
                 cwd=cwd,
                 env={**os.environ, **additional_env},
                 stdin=subprocess.DEVNULL,
