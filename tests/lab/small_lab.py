@@ -114,11 +114,13 @@ class SmallLab:
         return found + [line for line in run("losetup", "-a").splitlines() if str(self.places.folder) in line]
 
 
-def make(folder: Path, name: str, third: int, rate: float = 10) -> SmallLab:
+def make(folder: Path, name: str, third: int, rate: float = 10, shape: lab_sample.Shape | None = None) -> SmallLab:
     folder.mkdir(parents=True, exist_ok=True)
     key = folder / "id_ed25519"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    lab_sample.write(folder / "artefacts", third, key.with_suffix(".pub").read_text().strip(), rate)
+    lab_sample.write(
+        folder / "artefacts", third, key.with_suffix(".pub").read_text().strip(), rate, shape or lab_sample.Shape()
+    )
     return SmallLab(name, folder, key, third)
 
 

@@ -218,6 +218,8 @@ class Datacentre:
             Path("/proc/sys/net", name).write_text(value, encoding="ascii")
         netspace.batch([f"link set {wiring.UPLINK} up", f"route add {site.serve} dev {wiring.UPLINK}"])
         netspace.batch(wiring.commands(self.places.name, self.artefacts))
+        # A machine that comes up is asked for at once, not up to a second later.
+        Path("/proc/sys/net/ipv4/neigh", wiring.BRIDGE, "retrans_time_ms").write_text("100", encoding="ascii")
         for space in wiring.spaces(self.artefacts):
             netspace.set_sysctls(space, SETTINGS)
         for space, lines in wiring.qdisc_commands(self.artefacts, self.artefacts.cables).items():

@@ -48,6 +48,10 @@ class Ports:
     def __post_init__(self) -> None:
         self.space = self.device
 
+    def first_names(self) -> dict[int, str]:
+        """Return what a kernel calls the ports before anyone renames them, by index."""
+        return {port.index: port.name for port in self.ports}
+
     def renew(self) -> None:
         """Move the ports, down and under their first names, into a fresh namespace.
 
@@ -98,6 +102,7 @@ class ServerWorks:
         self.places.folder.mkdir(parents=True, exist_ok=True)
         self.disk = Disk(self.places.disk)
         self.board = BoardFolder(self.places.board, tuple(self.ports.ports))
+        self.board.make(self.server, self.identity)
         self.kernel_log = KernelLog(self.places.folder / "kmsg")
         self.container: Container | None = None
 
@@ -152,7 +157,7 @@ class ServerWorks:
         self.container.freeze(hung)
 
     def _prepare(self) -> Container:
-        self.board.make(self.server, self.identity)
+        self.board.follow(self.ports.first_names())
         self.kernel_log.open()
         self.disk.attach(self.images.lower(self.disk.source()), self.places.root)
         return Container(

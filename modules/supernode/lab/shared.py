@@ -37,7 +37,7 @@ GUARD = ("unreachable", str(LABS), "metric", "9999")
 
 @contextmanager
 def locked(lab: str = "") -> Iterator[None]:
-    """Hold a lab's lock, or the machine's: whoever starts or stops the same thing waits. A killed holder holds no more."""
+    """Hold the lock of a lab, or of the machine: starts and stops take turns; a killed holder holds no more."""
     root = labs_root()
     root.mkdir(parents=True, exist_ok=True, mode=0o700)
     with (root / f"{lab}.lock".lstrip(".")).open("w") as stream:

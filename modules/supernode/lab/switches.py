@@ -19,6 +19,7 @@ from supernode.lab.wiring import SWITCH_MANAGEMENT
 
 log = logging.getLogger(__name__)
 SSH_PORT = 22
+CONNECT_S = 0.3  # a new try sends its first packet at once; an old one sends its second after a second
 _COMMAND = ("/lib/systemd/systemd", "--show-status=true")
 
 
@@ -92,8 +93,9 @@ async def banner(address: IPv4Address, timeout_s: float) -> bool:
     """Tell whether an SSH server greets there; a connection alone may have been taken by a hung host's kernel."""
     writer = None
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout(CONNECT_S):
             reader, writer = await asyncio.open_connection(str(address), SSH_PORT)
+        async with asyncio.timeout(timeout_s):
             return (await reader.readline()).startswith(b"SSH-")
     except (OSError, TimeoutError):
         return False

@@ -1,13 +1,37 @@
 """Artefacts of a small site, as a cabling crew would get them: two servers, two rails, one spine."""
 
+from __future__ import annotations
+
 import csv
 import io
 import json
+from dataclasses import dataclass
 from pathlib import Path
 
 SERVERS = (("r01u01", "gpu-001"), ("r01u09", "gpu-002"))
 LEAVES = (("r03u01", "su01-leaf0"), ("r03u02", "su01-leaf1"))
 SPINES = (("r03u03", "spine01"),)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What stands where; every server has a rail to every leaf, every leaf an uplink to every spine."""
+
+    servers: tuple = SERVERS
+    leaves: tuple = LEAVES
+    spines: tuple = SPINES
+    first_switch: int = 20
+
+    @classmethod
+    def of(cls, servers: int, rails: int = 8, spines: int = 2) -> Shape:
+        return cls(
+            tuple((f"r{1 + n // 6:02d}u{1 + 8 * (n % 6):02d}", f"gpu-{n + 1:03d}") for n in range(servers)),
+            tuple((f"r90u{n + 1:02d}", f"su01-leaf{n}") for n in range(rails)),
+            tuple((f"r91u{n + 1:02d}", f"spine{n + 1:02d}") for n in range(spines)),
+            first_switch=200,
+        )
+
+
 COLUMNS = "cable,kind,a_device,a_slot,a_port,b_device,b_slot,b_port,rate_mbit_s,mtu,length_m"
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFixed operator"
 
@@ -20,20 +44,28 @@ def table(columns: str, rows) -> str:
     return text.getvalue()
 
 
-def cabling(rate: float = 10) -> list[tuple]:
+def cabling(rate: float = 10, shape: Shape = Shape()) -> list[tuple]:
     rows = [
         ("rail", name, slot, f"rail{rail}", leaf, leaf_slot, f"swp{number + 1}", rate, 9000, 3)
-        for number, (slot, name) in enumerate(SERVERS)
-        for rail, (leaf_slot, leaf) in enumerate(LEAVES)
+        for number, (slot, name) in enumerate(shape.servers)
+        for rail, (leaf_slot, leaf) in enumerate(shape.leaves)
     ]
     rows += [
-        ("uplink", leaf, slot, "swp60", SPINES[0][1], SPINES[0][0], f"swp{number + 1}", 50, 9000, 5)
-        for number, (slot, leaf) in enumerate(LEAVES)
+        ("uplink", leaf, slot, f"swp{max(60, len(shape.servers) + 1) + number}", spine, spine_slot, f"swp{place + 1}", 5 * rate, 9000, 5)
+        for place, (slot, leaf) in enumerate(shape.leaves)
+        for number, (spine_slot, spine) in enumerate(shape.spines)
     ]
     return [(f"C{number:05d}", *row) for number, row in enumerate(rows, 1)]
 
 
-def write(folder: Path, third: int = 0, key: str = KEY, rate: float = 10, **replaced: str) -> Path:
+def write(
+    folder: Path,
+    third: int = 0,
+    key: str = KEY,
+    rate: float = 10,
+    shape: Shape = Shape(),
+    **replaced: str,
+) -> Path:
     """Write a folder of artefacts in 198.18.<third>.0/19; `replaced` gives whole texts, by name without its suffix."""
 
     def address(network: int, host: int) -> str:
@@ -53,17 +85,20 @@ def write(folder: Path, third: int = 0, key: str = KEY, rate: float = 10, **repl
         "bmc_username": "admin",
     }
     texts = {
-        "cabling.csv": table(COLUMNS, cabling(rate)),
+        "cabling.csv": table(COLUMNS, cabling(rate, shape)),
         "bmc.csv": table(
             "slot,device,kind,bmc_address,management_address",
             [
                 (slot, name, "lab-gpu8", f"{address(2, 11 + n)}/23", f"{address(0, 11 + n)}/23")
-                for n, (slot, name) in enumerate(SERVERS)
+                for n, (slot, name) in enumerate(shape.servers)
             ],
         ),
         "switches.csv": table(
             "slot,device,kind,management_address",
-            [(slot, name, "lab-leaf", f"{address(0, 20 + n)}/23") for n, (slot, name) in enumerate((*LEAVES, *SPINES))],
+            [
+                (slot, name, "lab-leaf", f"{address(0, shape.first_switch + n)}/23")
+                for n, (slot, name) in enumerate((*shape.leaves, *shape.spines))
+            ],
         ),
         "site.json": json.dumps(site),
         "authorized_keys": key + "\n",
