@@ -24,6 +24,7 @@ SSH_PORT = 22
 CONNECT_S = 10
 COMMAND_S = 180
 _CHUNK = 65536
+_LOOK_S = 1.0
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
 
@@ -77,24 +78,31 @@ class PinnedBackend(ParamikoBackend):  # type: ignore[misc]
 
 
 def _read(channel: paramiko.Channel, until: float) -> tuple[int, bytes, bytes]:
-    """Read both outputs side by side, so that neither fills up while the other is waited for."""
-    channel.settimeout(1.0)
+    """Read both outputs side by side, so that neither fills up while the other is waited for.
+
+    The end is the end of standard output; or silence after the exit status, when a child still holds the output open.
+    """
+    channel.settimeout(_LOOK_S)
     out, err = bytearray(), bytearray()
-    while not (channel.exit_status_ready() and not channel.recv_ready() and not channel.recv_stderr_ready()):
+    while True:
+        while channel.recv_stderr_ready():
+            err += channel.recv_stderr(_CHUNK)
         if time.monotonic() > until:
             channel.close()
             raise TimeoutError(f"no end of the command after {COMMAND_S} s")
-        while channel.recv_stderr_ready():
-            err += channel.recv_stderr(_CHUNK)
         try:
             data = channel.recv(_CHUNK)
         except TimeoutError:
+            if channel.exit_status_ready():
+                break
             continue
+        if not data:
+            break
         out += data
-        if not data and not channel.exit_status_ready():
-            time.sleep(0.02)
-    while data := channel.recv(_CHUNK):
-        out += data
+    if not channel.status_event.wait(max(until - time.monotonic(), _LOOK_S)):
+        raise TimeoutError("the command ended without an exit status")
+    while channel.recv_stderr_ready():
+        err += channel.recv_stderr(_CHUNK)
     return channel.recv_exit_status(), bytes(out), bytes(err)
 
 
