@@ -28,7 +28,7 @@ class Command:
 
 
 def _restart(unit: str) -> str:
-    """Restart a unit also when that was done often of late: systemd counts starts and refuses the fourth in 3 minutes."""
+    """Restart a unit also when that was done often of late: systemd counts starts, and refuses FRR the fourth."""
     return f"systemctl reset-failed {unit} 2>/dev/null; systemctl restart {unit}"
 
 

@@ -119,7 +119,7 @@ class Switch:
         """Say how FRR's running configuration differs from that after the last apply: lines lost (-) and new (+)."""
         before, now = (await self.remembered()).splitlines(), (await self.running()).splitlines()
         changes = difflib.unified_diff(before, now, n=0, lineterm="")
-        lines = [line for line in changes if line[:2] not in ("--", "++", "@@")]
+        lines = [line for line in changes if line[:2] not in ("--", "++", "@@") and line[1:].strip() != "!"]
         return lines[:20] or ["the running configuration is not the one that was applied"]
 
     async def upload(self, files: Sequence[Mapping[str, Any]]) -> None:
