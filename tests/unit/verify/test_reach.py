@@ -27,6 +27,7 @@ class Server(paramiko.ServerInterface):
 
     def check_channel_exec_request(self, channel, command):
         def answer():
+            time.sleep(0.3)  # the request is granted only when this method has returned
             channel.sendall_stderr(b"e" * 300_000)
             channel.sendall(b"ran " + command + b" " + b"o" * 300_000)
             channel.send_exit_status(0)
