@@ -26,7 +26,7 @@ FILES = {
     "/etc/frr/frr.conf": CONF,
     "/etc/frr/daemons": "bgpd=yes\nvtysh_enable=yes\n",
     "/etc/sysctl.d/60-supernode.conf": "net.ipv4.ip_forward = 1\nnet.ipv4.fib_multipath_hash_policy = 1\n",
-    "/etc/systemd/network/20-swp.network": "[Match]\nName=swp*\n[Link]\nMTUBytes=9000\n[Network]\nLinkLocalAddressing=ipv6\n",
+    "/etc/systemd/network/20-swp.network": "[Match]\nName=swp*\n[Link]\nMTUBytes=9000\n",
     "/etc/lldpd.d/supernode.conf": "configure system hostname leaf\n",
 }
 SCENE = Scene("urn:pulumi:lab::p::supernode:index:SwitchConfig::leaf", FOLDER, Settings(), EngineLog(None))

@@ -39,7 +39,8 @@ def _machine(base: Path, wanted: str) -> dict[str, Any]:
         raise CouldNotRun(wanted, "is neither a slot nor a controller's address of a machine of this environment")
     environment, booted = designed.environment, facts.read(folder)
     record = designed.machines.slots.get(host.slot)
-    serve = environment.site.serve
+    kind, iso = designed.server_kind(host), booted.isos.get(host.name, "")
+    base_url = f"https://{environment.site.serve.address}:{environment.site.serve.port}"
     return {
         "name": host.name,
         "slot": host.slot,
@@ -49,20 +50,21 @@ def _machine(base: Path, wanted: str) -> dict[str, Any]:
             "username": environment.bmc.username,
             "password": environment.bmc.password,
             "ca": environment.bmc.ca,
+            "media": kind.boot,
         },
         "identity": {k: v for k, v in host.identity.known().items() if k != "ssh_host_key"},
         "state": str(host.state),
         "inService": record is None or record.state == SlotState.IN_SERVICE,
-        "media": {"ca": booted.ca},
+        "media": {"url": f"{base_url}/boot/{host.name}/{iso}.iso", "digest": iso, "ca": booted.ca},
         "image": booted.image,
-        "enrolment": f"https://{serve.address}:{serve.port}/enrolled/{host.name}",
+        "enrolment": f"{base_url}/enrolled/{host.name}",
         "bios": dict(environment.machines.bios),
-        "firmware": {},
+        "firmware": {**kind.firmware, **environment.machines.firmware},
         "power": "On",
         "deadlineS": environment.machines.deadline_s,
         "sshUser": environment.access.user,
         "sshKey": _key(folder),
-        "strict": False,
+        "strict": environment.machines.strict,
     }
 
 
@@ -80,7 +82,7 @@ def _switch(base: Path, wanted: str) -> dict[str, Any]:
         "sshUser": designed.environment.access.switch_user,
         "sshKey": _key(folder),
         "files": [{"path": f.path, "content": "", "mode": f.mode} for f in files],
-        "strict": False,
+        "strict": designed.environment.machines.strict,
     }
 
 

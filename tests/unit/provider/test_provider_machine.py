@@ -400,3 +400,25 @@ def test_a_machine_that_boots_over_https_by_itself(tmp_path):
         assert not stand.bmc.state.certificates["media"]
 
     play(tmp_path, scenario)
+
+
+def test_an_import_reads_what_stands_there(tmp_path, monkeypatch):
+    async def scenario(stand):
+        made = await stand.create()
+
+        async def from_documents(scene, resource_id):
+            assert resource_id == SLOT
+            return stand.wanted(firmware={})
+
+        monkeypatch.setattr("supernode.provider.importing.machine", from_documents)
+        found = await stand.resource.read(stand.scene, SLOT, {}, {})
+        assert found.resource_id == SLOT
+        assert found.outputs["status"] == "ready"
+        assert found.outputs["installedImage"] == IMAGE
+        assert found.outputs["hostKeys"] == made["hostKeys"]
+        assert found.inputs["bios"] == stand.inputs["bios"]
+        assert "boot" not in {line.partition(":")[0] for line in stand.log.lines[-3:]}
+        stand.inputs["bios"] = {**stand.inputs["bios"], "BootTimeoutS": 7}
+        assert stand.diff(found.outputs, firmware={}) == {"bios.BootTimeoutS": "add"}
+
+    play(tmp_path, scenario)
