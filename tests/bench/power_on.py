@@ -43,7 +43,7 @@ def golden() -> Path:
 
 @pytest.fixture
 def lab(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[small_lab.SmallLab]:
-    made = small_lab.make(tmp_path / "lab", "bench", 224, shape=lab_sample.Shape.of(request.param))
+    made = small_lab.make(tmp_path / "lab", "bench", 224, rate=1, shape=lab_sample.Shape.of(request.param))
     began = time.monotonic()
     made.start()
     print(f"\nlab of {request.param} machines and {len(made.plan.cables)} cables: {time.monotonic() - began:.1f} s")

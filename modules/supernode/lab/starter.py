@@ -88,7 +88,7 @@ def _afresh(
 ) -> Mapping[str, Any]:
     """End what is there and start; when that fails, nothing is left."""
     doctor.essential(doctor.examine())
-    capacity.check(plan, capacity.measured(labs_root() / "capacity.json"))
+    capacity.check_machine(plan, labs_root() / "capacity.json")
     _end(places.name)
     system = nos.ensure(cache, say)
     try:

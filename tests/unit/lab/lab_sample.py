@@ -50,8 +50,9 @@ def cabling(rate: float = 10, shape: Shape = Shape()) -> list[tuple]:
         for number, (slot, name) in enumerate(shape.servers)
         for rail, (leaf_slot, leaf) in enumerate(shape.leaves)
     ]
+    first = max(60, len(shape.servers) + 1)
     rows += [
-        ("uplink", leaf, slot, f"swp{max(60, len(shape.servers) + 1) + number}", spine, spine_slot, f"swp{place + 1}", 5 * rate, 9000, 5)
+        ("uplink", leaf, slot, f"swp{first + number}", spine, spine_slot, f"swp{place + 1}", 5 * rate, 9000, 5)
         for place, (slot, leaf) in enumerate(shape.leaves)
         for number, (spine_slot, spine) in enumerate(shape.spines)
     ]

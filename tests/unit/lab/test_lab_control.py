@@ -94,6 +94,13 @@ def test_capacity_is_measured_once_a_boot(tmp_path, monkeypatch):
     assert capacity.measured(tmp_path / "capacity.json") == 300  # a fourth measurement would end the iterator
 
 
+def test_a_machine_that_was_busy_is_measured_again_before_it_refuses(tmp_path, monkeypatch):
+    plan = artefacts.read(lab_sample.write(tmp_path / "artefacts", rate=100))
+    runs = iter((100.0, 100.0, 100.0, 1000.0, 100.0, 100.0))
+    monkeypatch.setattr(capacity, "measure", lambda: MbitPerS(next(runs)))
+    capacity.check_machine(plan, tmp_path / "capacity.json")
+
+
 def test_only_what_has_no_stand_in_stops_a_start():
     fine = (Trait("kernel", "veth", True, True, "cables"), Trait("kernel", "vrf", False, False, "vrf", "none"))
     doctor.essential(fine)
