@@ -79,7 +79,7 @@ def _compile(go: Path, modules: Path, version: str, folder: Path, total: int, pr
         nonlocal done
         done += 1
         if done % _EVERY == 0:
-            progress(f"engine: {min(done, total)} of {total} packages built")
+            progress(f"engine: {done} packages built, of at most {total}")
 
     _run([*command, "-o", folder / "pulumi", _PACKAGE], modules, built)
     progress("engine: linked")
