@@ -132,14 +132,14 @@ def test_the_bus_follows_a_rename(lab):
 
 
 def test_a_reboot_keeps_files_and_finds_fresh_ports(lab):
-    before = lab.ssh(ONE, "cat /proc/sys/kernel/random/boot_id; sudo touch /root/kept")
+    before = lab.ssh(ONE, "cat /proc/sys/kernel/random/boot_id; sudo touch /var/lib/kept")
     lab.ssh(ONE, "sudo systemctl reboot", check=False)
 
     def again():
         return lab.ssh(ONE, "cat /proc/sys/kernel/random/boot_id", check=False, timeout=20) not in ("", before)
 
     wait_for(again, 60, "another boot id")
-    assert "kept" in lab.ssh(ONE, "sudo ls /root")
+    assert "kept" in lab.ssh(ONE, "ls /var/lib")
     assert "enp24s0np0" in lab.ssh(ONE, "ls /sys/class/net")
     assert "rail0" not in lab.ssh(ONE, "ls /sys/class/net")
 
@@ -275,7 +275,7 @@ def test_a_power_cut_takes_the_carrier_and_the_system_comes_back(lab):
     assert lab.server(ONE)["power"] == "Off"
     assert not carrier(links(lab, LEAF0), "swp1")
     lab.on(ONE)
-    assert "kept" in lab.ssh(ONE, "sudo ls /root")
+    assert "kept" in lab.ssh(ONE, "ls /var/lib")
 
 
 def test_a_shutdown_from_inside_ends_in_power_off(lab):

@@ -171,10 +171,10 @@ def _overlay_works(folder: Path) -> bool | None:
     if os.geteuid() != 0:
         return None
     with tempfile.TemporaryDirectory(dir=folder, prefix=".doctor.") as scratch:
-        for name in ("lower", "upper", "work", "root"):
+        for name in ("lower", "upper", "work", "merged"):
             Path(scratch, name).mkdir()
         options = f"lowerdir={scratch}/lower,upperdir={scratch}/upper,workdir={scratch}/work"
-        command = f"mount -t overlay -o {options} overlay {scratch}/root && touch {scratch}/root/file"
+        command = f"mount -t overlay -o {options} overlay {scratch}/merged && touch {scratch}/merged/file"
         return _quiet(["unshare", "--mount", "sh", "-c", command])
 
 
