@@ -62,8 +62,8 @@ async def _errors(
 
 async def _health(request: web.Request) -> web.Response:
     site = request.app[SITE]
-    known = await asyncio.to_thread(site.known)
-    answer = {"environment": site.folder.name, "design": known.design.digest, "code": request.app[FINGERPRINT]}
+    design = await asyncio.to_thread(site.design)
+    answer = {"environment": site.folder.name, "design": design.digest, "code": request.app[FINGERPRINT]}
     return web.json_response(answer)
 
 

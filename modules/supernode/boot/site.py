@@ -50,6 +50,14 @@ class Site:
         self._texts: Mapping[str, str] = {}
         self._known: Known | None = None
 
+    def design(self) -> Design:
+        """Return the Design of the documents as they are now.
+
+        Raises:
+            Refusal: they are wrong.
+        """
+        return designing.build(spec.read(self.folder.texts()))
+
     def known(self) -> Known:
         """Return the present state of documents and image.
 

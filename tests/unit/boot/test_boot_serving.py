@@ -4,8 +4,11 @@ import asyncio
 import dataclasses
 import ipaddress
 import os
+import re
+import socket
 import ssl
 import stat
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -38,11 +41,14 @@ class Site:
             (folder / name).write_bytes(data)
         (folder / "secret").write_text("not for you")
 
+    def design(self):
+        return SimpleNamespace(digest="dd")
+
     def known(self):
         if self.error:
             raise self.error
         image = SimpleNamespace(digest=DIGEST, compressed=self.files / "image.raw.zst")
-        return SimpleNamespace(design=SimpleNamespace(digest="dd"), image=image, mirror=self.files / "mirror")
+        return SimpleNamespace(image=image, mirror=self.files / "mirror")
 
     def iso(self, host, digest):
         return self.files / "gpu-001.iso" if (host, digest) == ("gpu-001", DIGEST) else None
@@ -180,3 +186,45 @@ def test_a_pid_that_is_another_process_by_now_is_not_the_server(tmp_path):
     assert server.stop(folder) is False
     pid_file.write_text("nonsense")
     assert server.stop(folder) is False
+
+
+@pytest.fixture
+def here(tmp_path):
+    """The lab's environment, served on a free port of loopback."""
+    text = (Path(__file__).resolve().parents[3] / "inventories/lab/environment.yml").read_text(encoding="utf-8")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    (tmp_path / "environment.yml").write_text(
+        re.sub(r"serve: \{.*\}", f"serve: {{address: 127.0.0.1, port: {port}}}", text), encoding="utf-8"
+    )
+    folder = EnvironmentFolder(tmp_path.name, tmp_path, tmp_path)
+    yield folder
+    server.stop(folder)
+
+
+def test_a_server_is_started_once_found_again_and_stopped(here):
+    url = server.ensure_running(here)
+    assert url.startswith("https://127.0.0.1:")
+    pid = (here.state / "serve/serve.pid").read_text()
+    assert server.ensure_running(here) == url
+    assert (here.state / "serve/serve.pid").read_text() == pid
+    assert os.getsid(int(pid.split()[0])) == int(pid.split()[0])
+    assert server.stop(here) is True
+    assert not (here.state / "serve/serve.pid").exists()
+    assert server.stop(here) is False
+
+
+def test_a_server_of_older_code_is_replaced(here, monkeypatch):
+    server.ensure_running(here)
+    old = (here.state / "serve/serve.pid").read_text()
+    monkeypatch.setattr(server, "fingerprint", lambda: "newer")
+    server.ensure_running(here)
+    assert (here.state / "serve/serve.pid").read_text() != old
+
+
+def test_an_address_that_is_not_here_is_named_with_a_way_out(here):
+    document = here.document("environment")
+    document.write_text(document.read_text().replace("address: 127.0.0.1", "address: 192.0.2.77"))
+    with pytest.raises(CouldNotRun, match="no address of this machine"):
+        server.run(here)
