@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,8 +11,9 @@ from supernode.clients.redfish import ROOT, Ambiguous, Json, Redfish, RedfishErr
 from supernode.errors import CouldNotRun
 from supernode.provider import quirks
 from supernode.provider.quirks import Quirks
-from supernode.provider.timing import Deadline, until
+from supernode.provider.timing import Deadline, LateError, until
 
+GRACE_S = 60.0  # how long a system may take to go down by itself
 # What vendors leave where no value was programmed; never an identity.
 PLACEHOLDERS = {
     "",
@@ -56,10 +58,25 @@ class Bmc:
         Raises:
             LateError: the power state did not follow.
         """
-        if await self.power() == wanted:
+        system = await self.read()
+        if system.get("PowerState") == wanted:
             return
+        if wanted == "Off" and "GracefulShutdown" in await self._reset_types(system):
+            await self._reset("GracefulShutdown")
+            with contextlib.suppress(LateError):
+                await self._wait_power(wanted, deadline.part(min(GRACE_S, deadline.left / 2)))
+                return
         await self._reset("On" if wanted == "On" else "ForceOff")
         await self._wait_power(wanted, deadline)
+
+    async def ask_restart(self) -> bool:
+        """Ask a running system to restart itself; False when none runs or the controller cannot ask."""
+        system = await self.read()
+        running = (system.get("BootProgress") or {}).get("LastState") == "OSRunning"
+        if not running or "GracefulRestart" not in await self._reset_types(system):
+            return False
+        await self._reset("GracefulRestart")
+        return True
 
     async def restart(self, deadline: Deadline) -> None:
         """Start the machine anew from its firmware: power on, or a hard restart, and see that it is on."""

@@ -26,6 +26,10 @@ class EngineLog:
         self._queue: asyncio.Queue[engine_pb2.LogRequest] = asyncio.Queue()
         self._task: asyncio.Task[None] | None = None
 
+    def attach(self, address: str) -> None:
+        """Take the address of an engine that did not start this process."""
+        self._address = address
+
     def info(self, urn: str, text: str) -> None:
         """Show a line beside the resource while it works; `<phase>: <detail>`."""
         if self._queue.qsize() < WAITING_AT_MOST:

@@ -68,7 +68,7 @@ TABLE: tuple[Row, ...] = (
         "dell",
         (),
         {"bios_apply_time": "OnReset"},
-        "attributes stay pending without a job; the apply time makes one; https://github.com/dell/iDRAC-Redfish-Scripting",
+        "attributes stay pending without a job; the apply time makes one; https://github.com/dell/iDRAC-Redfish-Scripting/issues/84",
     ),
     Row(
         "nvidia",

@@ -43,6 +43,7 @@ class Servicer(ProviderServicer):
 
     def __init__(self, provider: SupernodeProvider, engine_address: str) -> None:
         super().__init__([], schema.VERSION, provider, engine_address)
+        self._plugin = provider
 
     async def Handshake(self, request: Any, context: Any) -> Any:
         """Say what this provider can take."""
@@ -51,6 +52,7 @@ class Servicer(ProviderServicer):
     async def Attach(self, request: Any, context: Any) -> Any:
         """Take the engine's address when the engine did not start this process (PULUMI_DEBUG_PROVIDERS)."""
         self._engine_address = request.address
+        self._plugin.attach(request.address)
         return empty_pb2.Empty()
 
     async def CheckConfig(self, request: Any, context: Any) -> Any:

@@ -95,6 +95,10 @@ class SupernodeProvider(sdk.Provider):
         resource, scene = self._of(request.urn), self._scene(request.urn, request.timeout)
         await self._work(resource.delete(scene, plain_map(request.properties)))
 
+    def attach(self, address: str) -> None:
+        """Report progress to another engine from now on."""
+        self._log.attach(address)
+
     async def cancel(self) -> None:
         """Stop all work; each call then answers with how far it came."""
         for task in tuple(self._running):

@@ -66,6 +66,7 @@ class Host:
     fails: str = ""
     lies: str = ""
     mute: bool = False
+    deaf: bool = False
     key: Any = None
     server: Server | None = None
     port: int = 0
@@ -101,7 +102,8 @@ class Host:
         return (0, self.image + "\n", "") if command == "cat /etc/supernode/image" else (127, "", "not found")
 
     async def ask(self, ending: Ending) -> None:
-        self._endings.put_nowait(ending)
+        if not self.deaf:
+            self._endings.put_nowait(ending)
 
 
 @dataclass

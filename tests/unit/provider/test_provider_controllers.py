@@ -273,6 +273,9 @@ def test_dell_is_told_when_to_apply_bios_settings(tmp_path):
     play(tmp_path, served, work)
     body = served.sent[-1][1]
     assert body["@Redfish.SettingsApplyTime"] == {"ApplyTime": "OnReset"}
+    served.sent.clear()
+    play(tmp_path, served, work)  # an iDRAC refuses what is pending already
+    assert served.sent == []
 
 
 def test_every_quirk_has_a_source_and_changes_something():

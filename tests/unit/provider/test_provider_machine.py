@@ -120,6 +120,7 @@ def test_bios_drift_shows_and_is_mended(tmp_path):
         assert mended["status"] == "ready"
         assert stand.bmc.state.bios["WorkloadProfile"] == "HPC"
         assert stand.host.deploys == 1
+        assert stand.resets()[-1] == "GracefulRestart"  # a running system is asked
 
     play(tmp_path, scenario)
 
@@ -420,5 +421,17 @@ def test_an_import_reads_what_stands_there(tmp_path, monkeypatch):
         assert "boot" not in {line.partition(":")[0] for line in stand.log.lines[-3:]}
         stand.inputs["bios"] = {**stand.inputs["bios"], "BootTimeoutS": 7}
         assert stand.diff(found.outputs, firmware={}) == {"bios.BootTimeoutS": "add"}
+
+    play(tmp_path, scenario)
+
+
+def test_a_system_that_does_not_go_down_is_forced(tmp_path):
+    async def scenario(stand):
+        out = await stand.create()
+        stand.bmc.state.bios["WorkloadProfile"] = "General"
+        stand.host.deaf = True
+        mended = await stand.update((await stand.read(out)).outputs, deadlineS=8)
+        assert mended["status"] == "ready", mended["reason"]
+        assert stand.resets()[-2:] == ["GracefulRestart", "ForceRestart"]
 
     play(tmp_path, scenario)

@@ -13,8 +13,9 @@ from typing import Any
 from supernode.clients.redfish import Json
 from supernode.errors import CouldNotRun
 from supernode.provider import guard
+from supernode.provider.bmc import GRACE_S
 from supernode.provider.job import Job, PhaseFailedError
-from supernode.provider.timing import until
+from supernode.provider.timing import Deadline, LateError, until
 
 CYCLES = 3
 
@@ -39,8 +40,7 @@ async def run(job: Job) -> None:
         await guard.permit(job, "restarting")
         job.scene.say("bios", f"setting {', '.join(sorted(different))} (restart {cycle} of at most {CYCLES})")
         await _stage(job, bios, different)
-        await job.bmc.restart(job.phase_deadline)
-        await _applied(job, different)
+        await _restart(job, different)
     bios = await _bios(job)
     job.seen.bios = {k: (bios.get("Attributes") or {}).get(k) for k in wanted}
     if left := differences(wanted, bios.get("Attributes") or {}):
@@ -129,9 +129,12 @@ async def _stage(job: Job, bios: Json, different: Mapping[str, Any]) -> None:
     """Write the pending values and read them back."""
     settings = (bios.get("@Redfish.Settings") or {}).get("SettingsObject") or {}
     path = str(settings.get("@odata.id") or f"{bios.get('@odata.id')}/Settings")
-    await job.redfish.get(path)  # brings the ETag
+    before = (await job.redfish.get(path)).get("Attributes") or {}  # brings the ETag, too
+    if not differences(different, before):
+        return  # pending since an earlier attempt; iDRACs refuse to take it twice
     body: dict[str, Any] = {"Attributes": dict(different)}
-    if apply := job.bmc.quirks.bios_apply_time:
+    supported = (bios.get("@Redfish.Settings") or {}).get("SupportedApplyTimes") or ()
+    if apply := job.bmc.quirks.bios_apply_time or ("OnReset" if "OnReset" in supported else ""):
         body["@Redfish.SettingsApplyTime"] = {"ApplyTime": apply}
     await job.redfish.patch(path, body)
     pending = (await job.redfish.get(path)).get("Attributes") or {}
@@ -140,7 +143,20 @@ async def _stage(job: Job, bios: Json, different: Mapping[str, Any]) -> None:
         raise CouldNotRun(job.redfish.address, f"the change was accepted and is not pending: {'; '.join(lines)}")
 
 
-async def _applied(job: Job, different: Mapping[str, Any]) -> None:
+async def _restart(job: Job, different: Mapping[str, Any]) -> None:
+    """Go through POST: a running system is asked first, and forced when it does not go down."""
+    if await job.bmc.ask_restart():
+        try:
+            patience = min(2 * GRACE_S, job.phase_deadline.left / 2)
+            await _applied(job, different, job.phase_deadline.part(patience))
+            return
+        except LateError:
+            job.scene.say("bios", "the system does not restart by itself: forcing it")
+    await job.bmc.restart(job.phase_deadline)
+    await _applied(job, different, job.phase_deadline)
+
+
+async def _applied(job: Job, different: Mapping[str, Any], deadline: Deadline) -> None:
     """Wait until POST took the pending values; one that it dropped shows in the next cycle."""
 
     async def look() -> bool | None:
@@ -153,7 +169,7 @@ async def _applied(job: Job, different: Mapping[str, Any]) -> None:
         return True if not set(different) & set(pending) else None
 
     names = ", ".join(sorted(different))
-    await until(look, job.phase_deadline, f"POST did not apply {names}")
+    await until(look, deadline, f"POST did not apply {names}")
 
 
 def _messages(bios: Json) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from supernode.clients import enrolment, ssh
 from supernode.errors import CouldNotRun
 from supernode.provider.job import Job, PhaseFailedError
-from supernode.provider.timing import LateError, until
+from supernode.provider.timing import Deadline, LateError, until
 
 IMAGE_FILE = "/etc/supernode/image"
 TRY_S = 5.0
+# A system that is still booting refuses every user but root (pam_nologin), which looks as if it refused the key.
+REFUSED_S = 20.0
 
 
 async def run(job: Job) -> None:
@@ -22,14 +24,19 @@ async def run(job: Job) -> None:
     keys = job.seen.host_keys or await known_keys(job)
     if not keys:
         raise PhaseFailedError("no host key of this machine is known: it never reported one")
-    trouble = ""
+    trouble, refused = "", Deadline(REFUSED_S)
 
     async def look() -> str | None:
-        nonlocal trouble
+        nonlocal trouble, refused
         try:
             return await image(job, keys)
         except ssh.NoAnswer as error:
+            trouble, refused = str(error), Deadline(REFUSED_S)
+            return None
+        except ssh.LoginRefused as error:
             trouble = str(error)
+            if refused.left <= 0:
+                raise
             return None
 
     try:
