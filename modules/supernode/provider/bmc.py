@@ -61,7 +61,7 @@ class Bmc:
         system = await self.read()
         if system.get("PowerState") == wanted:
             return
-        if wanted == "Off" and "GracefulShutdown" in await self._reset_types(system):
+        if wanted == "Off" and _listens(system) and "GracefulShutdown" in await self._reset_types(system):
             await self._reset("GracefulShutdown")
             with contextlib.suppress(LateError):
                 await self._wait_power(wanted, deadline.part(min(GRACE_S, deadline.left / 2)))
@@ -72,8 +72,7 @@ class Bmc:
     async def ask_restart(self) -> bool:
         """Ask a running system to restart itself; False when none runs or the controller cannot ask."""
         system = await self.read()
-        running = (system.get("BootProgress") or {}).get("LastState") == "OSRunning"
-        if not running or "GracefulRestart" not in await self._reset_types(system):
+        if not _listens(system) or "GracefulRestart" not in await self._reset_types(system):
             return False
         await self._reset("GracefulRestart")
         return True
@@ -139,6 +138,11 @@ class Bmc:
             return True if await self.power() == wanted else None
 
         await until(look, deadline, f"the machine did not report power {wanted}")
+
+
+def _listens(system: Json) -> bool:
+    """Say whether a system runs that would hear the power button."""
+    return bool(system.get("PowerState") == "On" and (system.get("BootProgress") or {}).get("LastState") == "OSRunning")
 
 
 def _action(resource: Json, name: str) -> Mapping[str, Any]:
