@@ -25,6 +25,7 @@ from aiohttp import web
 
 from supernode import design, spec
 from supernode.boot import facts, image, iso, mirror, routes, tls
+from supernode.boot.enrolment import Enrolment
 from supernode.boot.site import Site
 from supernode.spec import Identity, Machines, SlotRecord
 from supernode.workspace import EnvironmentFolder
@@ -186,3 +187,21 @@ def test_an_empty_machine_becomes_the_designed_host(station: Station, tmp_path: 
     assert isinstance(keys, list)
     assert [key.split()[0] for key in keys] == ["ssh-ed25519"]
     assert "FAILED" not in machine.text()
+
+
+def test_a_medium_whose_token_is_spent_touches_no_disk(station: Station, tmp_path: Path) -> None:
+    """A medium left in the drive of a machine that is in service: the site refuses it, and the disk stays as it is."""
+    enrolment = Enrolment(station.folder.state)
+    spent = enrolment.issue("gpu-001")
+    known = Site(station.folder)
+    medium = tmp_path / "spent.iso"
+    planned = known.medium("gpu-001")
+    assert planned is not None
+    iso.build(known.known().base, planned.seed, known.ca(), spent, planned.arguments, medium)
+    document = {"phase": "firstboot", "state": "ok", "host_keys": ["ssh-ed25519 AAAA"], "image": "", "detail": ""}
+    assert enrolment.report("gpu-001", spent, document).value == 204
+    with guest(tmp_path, medium) as machine:
+        machine.wait_for(r"supernode: FAILED in phase enrol: .*401", 300)
+        written = machine.disk.stat().st_blocks
+    assert written == 0
+    assert record(station)["host_keys"] == ["ssh-ed25519 AAAA"]

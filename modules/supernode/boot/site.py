@@ -87,7 +87,7 @@ class Site:
         None when the host is unknown or the documents make another medium of it than `digest`.
         """
         known = self.known()
-        planned = self._plan(known, host)
+        planned = self.medium(host)
         if planned is None or planned.digest != digest:
             return None
         path = self.folder.state / "serve" / "iso" / host / f"{digest}.iso"
@@ -96,18 +96,21 @@ class Site:
                 for old in path.parent.glob("*.iso"):
                     old.unlink()
                 token = self.enrolment.issue(host)
-                iso.build(known.base, planned.seed, self._ca(known), token, planned.arguments, path)
+                iso.build(known.base, planned.seed, self.ca(), token, planned.arguments, path)
         return path
 
-    def _plan(self, known: Known, host: str) -> Medium | None:
+    def medium(self, host: str) -> Medium | None:
+        """Return what a machine's medium holds; None when the documents have no such host."""
+        known = self.known()
         try:
             known.design.host(host)
         except KeyError:
             return None
         key = sshkey.ensure(self.folder.state / "ssh")
-        return media.medium(known.design, host, known.image, known.base.digest, self._ca(known), key)
+        return media.medium(known.design, host, known.image, known.base.digest, self.ca(), key)
 
-    def _ca(self, known: Known) -> str:
-        serve = known.design.environment.site.serve
-        identity = tls.ensure(self.folder.state / "serve", str(serve.address), known.design.name)
+    def ca(self) -> str:
+        """Return the PEM of the server's CA."""
+        serve = self.known().design.environment.site.serve
+        identity = tls.ensure(self.folder.state / "serve", str(serve.address), self.folder.name)
         return identity.ca.read_text(encoding="utf-8")
