@@ -4,7 +4,8 @@
     ├── Refusal       wrong input: nothing was touched                      exit 2
     └── CouldNotRun   the machine, the network or a tool stood in the way   exit 3
 
-A pure stage knows a document and a path inside it, never a line: `spec.locate` turns the path into file:line when the cli prints.
+A pure stage knows a document and a path inside it, never a line: `spec.locate` turns the path into file:line when the
+cli prints.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The frozen types that pass between stages: what a run does (Event), what came back (Outputs), what was found (Finding)."""
+"""The frozen types that pass between stages: what a run does (Event), what came back (Outputs), what was found."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ class Outputs:
         if document.get("schema") != OUTPUTS_SCHEMA:
             raise ValueError(f"outputs of schema {document.get('schema')!r}, this version reads {OUTPUTS_SCHEMA}")
         devices = {
-            name: DeviceOutput(**{**row, "host_keys": tuple(row["host_keys"])}) for name, row in document["devices"].items()
+            name: DeviceOutput(**{**row, "host_keys": tuple(row["host_keys"])})
+            for name, row in document["devices"].items()
         }
         return cls(document["environment"], document["design"], devices)
 
@@ -115,7 +116,7 @@ class Finding:
         check: the check's name, e.g. "cabling".
         place: what it looked at: a host, "host:port" or a cable id.
         wanted, found: the two sides, for a person.
-        cause: the located cause in one sentence ("cables C0007 and C0008 are exchanged at leaf …"); empty when it passed.
+        cause: the located cause in one sentence ("cables C00007 and C00008 are exchanged at …"); empty when it passed.
         cables: ids of the cables to touch.
         evidence: raw lines that show it, without secrets.
         hint: what to do.

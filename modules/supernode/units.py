@@ -36,7 +36,7 @@ def parse_rate(text: str) -> MbitPerS:
     """Read a rate such as `400 Gbit/s`.
 
     Raises:
-        ValueError: no number followed by kbit/s, Mbit/s, Gbit/s or Tbit/s; a bare number is refused, for its unit would be a guess.
+        ValueError: no number followed by kbit/s, Mbit/s, Gbit/s or Tbit/s; the unit of a bare number would be a guess.
     """
     match = _RATE.match(text)
     if match is None:

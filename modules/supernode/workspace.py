@@ -118,5 +118,5 @@ def read_outputs(folder: EnvironmentFolder) -> Outputs:
         return Outputs.from_json(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise CouldNotRun(str(path), "nothing was provisioned yet", hint) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise CouldNotRun(str(path), f"cannot be read: {error}", hint) from error

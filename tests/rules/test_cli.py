@@ -41,6 +41,7 @@ def test_every_verb_has_json_and_an_example():
     lacking = [
         name
         for name, command in commands()
-        if not any("--json" in getattr(p, "opts", ()) for p in command.params) or "supernode " not in (command.help or "")
+        if not any("--json" in getattr(p, "opts", ()) for p in command.params)
+        or "supernode " not in (command.help or "")
     ]
     assert lacking == []

@@ -50,7 +50,13 @@ def test_no_module_is_named_after_nothing():
 
 def test_only_the_cli_prints():
     printing = re.compile(r"^\s*print\(|sys\.exit\(", re.MULTILINE)
-    allowed = {"cli", "engine", "provider", "lab", "boot"}  # all but cli: programs of their own, whose stdout is a protocol or a log
+    allowed = {
+        "cli",
+        "engine",
+        "provider",
+        "lab",
+        "boot",
+    }  # all but cli: programs of their own, whose stdout is a protocol or a log
     offenders = [
         p.relative_to(ROOT).as_posix()
         for p in python_files()
@@ -59,7 +65,9 @@ def test_only_the_cli_prints():
     assert offenders == []
 
 
-@pytest.mark.parametrize("word", ["/work" + "/", "/ro" + "ot/", "deb.debian" + ".org", "pypi" + ".org", "proxy.golang" + ".org"])
+@pytest.mark.parametrize(
+    "word", ["/work" + "/", "/ro" + "ot/", "deb.debian" + ".org", "pypi" + ".org", "proxy.golang" + ".org"]
+)
 def test_nothing_of_this_machine_or_a_registry_is_named(word):
     text = [p for p in tracked() if p.name not in {"uv.lock", "go.sum", "LICENSE"}]
     offenders = [p.relative_to(ROOT).as_posix() for p in text if word in p.read_text(encoding="utf-8", errors="ignore")]

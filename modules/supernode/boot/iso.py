@@ -200,7 +200,8 @@ def _write_iso(shared: Base, work: Path, seed: tuple[str, ...], target: Path) ->
     tool.run(
         [
             "xorriso", "-no_rc", "-as", "mkisofs", "-quiet", "-R", "-V", VOLUME, "-uid", "0", "-gid", "0",
-            "-graft-points", "-e", "boot/efi.img", "-no-emul-boot", "-o", target, *grafts,
+            "--set_all_file_dates", f"={rootfs.EPOCH}", "-graft-points",
+            "-e", "boot/efi.img", "-no-emul-boot", "-o", target, *grafts,
         ],
         env={"SOURCE_DATE_EPOCH": str(rootfs.EPOCH)},
     )  # fmt: skip

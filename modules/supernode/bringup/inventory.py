@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from supernode.design import Design, Host
 
 NODES, SPARES, UNAVAILABLE = "nodes", "spares", "unavailable"
-KEY, KNOWN_HOSTS, OUTPUTS = Path("ssh/id_ed25519"), "known_hosts", "outputs.json"
+KEY, KNOWN_HOSTS = Path("ssh/id_ed25519"), "known_hosts"
 SCHEMA = 1
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
 from supernode import workspace
 from supernode.bringup import inventory
-from supernode.errors import CouldNotRun
 from supernode.records import Outputs
 from supernode.workspace import EnvironmentFolder
 
@@ -36,26 +34,10 @@ def load(folder: EnvironmentFolder, source: str = "record") -> inventory.Invento
     from supernode import design, spec
 
     designed = design.build(spec.read(folder.texts()))
-    outputs = recorded(folder) if source == "record" else from_stack(folder)
+    outputs = workspace.read_outputs(folder) if source == "record" else from_stack(folder)
     built = inventory.build(designed, outputs, folder.state)
     pin(folder, outputs)
     return built
-
-
-def recorded(folder: EnvironmentFolder) -> Outputs:
-    """Read the outputs that the last provisioning left.
-
-    Raises:
-        CouldNotRun: there are none, or they cannot be read.
-    """
-    path = folder.state / inventory.OUTPUTS
-    hint = f"run `supernode bringup {folder.name} --only provision`"
-    try:
-        return Outputs.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError as error:
-        raise CouldNotRun(str(path), "nothing was provisioned yet", hint) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CouldNotRun(str(path), f"cannot be read: {error}", hint) from error
 
 
 def from_stack(folder: EnvironmentFolder) -> Outputs:

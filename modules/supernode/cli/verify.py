@@ -24,6 +24,7 @@ def verify(
 
     Example: supernode verify lab --junit verify.xml
     """
+    from supernode import workspace
     from supernode.cli import inputs
     from supernode.cli.board import Board
     from supernode.records import Verdict
@@ -35,7 +36,7 @@ def verify(
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
         design = inputs.design(folder)
-        outputs = verifying.last_outputs(folder)
+        outputs = workspace.read_outputs(folder)
         with Board(folder.name, {"verify": float(design.environment.budgets.verify_s)}) as board:
             findings = verifying.verify(folder, design, outputs, board.show, junit=junit)
     proven, modelled = checks.proof()

@@ -118,7 +118,7 @@ class MediaInfo:
     token: str = field(repr=False)
 
 
-class PostHung(Exception):  # noqa: N818 - not an error of the program: the machine it describes is hung
+class PostHung(Exception):
     """POST stopped at a code and goes no further until the power is cut."""
 
     def __init__(self, code: int) -> None:

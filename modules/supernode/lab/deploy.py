@@ -127,7 +127,7 @@ def _digest(path: Path) -> str:
     return total.hexdigest()
 
 
-class _Failed(Exception):  # noqa: N818 - an outcome of the simulated machine, told on its console
+class _Failed(Exception):
     """The step cannot go on; `phase` as the init names it."""
 
     def __init__(self, phase: str, reason: str) -> None:

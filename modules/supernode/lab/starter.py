@@ -26,7 +26,8 @@ from supernode.lab.faults import Standing
 from supernode.lab.places import Places, labs_root
 from supernode.lab.wiring import UPLINK
 
-INIT_S, READY_S = 20.0, 240.0
+INIT_S, READY_S, LOOPS_S = 30.0, 240.0, 5.0
+IMAGES_KEPT = 2
 _UNSHARE = (
     "unshare",
     "--mount",
@@ -134,10 +135,28 @@ def _end(environment: str) -> bool:
             cgroups.remove(group)
         subprocess.run(["ip", "link", "del", places.wire], check=False, capture_output=True)
         places.control.unlink(missing_ok=True)
+        _await_loops(places.folder)
         shared.restore()
     for slot in (places.folder / "slots").glob("*"):
         shutil.rmtree(slot / "disk", ignore_errors=True)
     return found
+
+
+def _await_loops(folder: Path) -> None:
+    """Wait until the kernel let go of the images: it does so a moment after the mounts went with their namespace."""
+    deadline = time.monotonic() + LOOPS_S
+    while time.monotonic() < deadline:
+        backing = (_text(path) for path in Path("/sys/block").glob("loop*/loop/backing_file"))
+        if not any(text.startswith(f"{folder}/") for text in backing):
+            return
+        time.sleep(0.05)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError:
+        return ""
 
 
 def _need_root(hint: str) -> None:

@@ -70,23 +70,7 @@ def load(environment: str) -> Case:
         CouldNotRun: no such environment, or nothing provisioned yet.
     """
     folder = workspace.find(environment)
-    return case(folder, designing.build(spec.read(folder.texts())), last_outputs(folder))
-
-
-def last_outputs(folder: EnvironmentFolder) -> Outputs:
-    """Read .supernode/<env>/outputs.json.
-
-    Raises:
-        CouldNotRun: it is not there, or of another version.
-    """
-    path = folder.state / "outputs.json"
-    hint = f"supernode bringup {folder.name} --only provision"
-    try:
-        return Outputs.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise CouldNotRun(str(path), "nothing has been provisioned yet", hint) from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise CouldNotRun(str(path), f"cannot be read: {error}", hint) from error
+    return case(folder, designing.build(spec.read(folder.texts())), workspace.read_outputs(folder))
 
 
 class Session:

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from supernode import design, packaged, spec
+from supernode import design, packaged, spec, workspace
 from supernode.bringup import inventory_source, provision
 from supernode.errors import CouldNotRun
 from supernode.records import DeviceOutput, Outputs
@@ -54,7 +54,7 @@ def test_outputs_that_are_not_there_are_said(folder, text, said):
     if text is not None:
         (folder.state / "outputs.json").write_text(text)
     with pytest.raises(CouldNotRun, match=said) as refused:
-        inventory_source.recorded(folder)
+        workspace.read_outputs(folder)
     assert "supernode bringup lab --only provision" in refused.value.hint
 
 
