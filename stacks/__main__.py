@@ -7,10 +7,10 @@ import pulumi
 
 from supernode import design, spec, workspace
 from supernode.boot import facts
-from supernode.components import inputs
 from supernode.components.fabric import Fabric, FabricArgs
 from supernode.components.supernode import Supernode, SupernodeArgs
 from supernode.errors import SupernodeError
+from supernode.plan import resources
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     prepared = facts.read(folder)
     if prepared.design != designed.digest:
         pulumi.log.warn(f"boot prepared another design than this one: `supernode image {folder.name}` before an update")
-    share = inputs.stack(designed, stack, prepared, inputs.ssh_key(folder))
+    share = resources.stack(designed, stack, prepared, folder.ssh_key)
     fabric = Fabric("fabric", FabricArgs(share.switches))
     after = {machine: [fabric.switches[name] for name in names] for machine, names in share.after.items()}
     Supernode("supernode", SupernodeArgs(share.machines, after))

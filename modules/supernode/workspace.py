@@ -59,6 +59,12 @@ class EnvironmentFolder:
         """The folder that holds one folder for each run."""
         return self.root / "runs" / self.name
 
+    @property
+    def ssh_key(self) -> str:
+        """The reference to the operator's private key, from the environment's folder: the same in every checkout."""
+        key = self.root / ".supernode" / self.name / "ssh" / "id_ed25519"
+        return f"file:{os.path.relpath(key, self.folder)}"
+
     def document(self, name: str) -> Path:
         """Return the path of `environment`, `allocation` or `machines`."""
         return self.folder / f"{name}.yml"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
+PLACE = Path("/var/tmp/supernode-tests")
 SUPERNODE = Path(sys.executable).with_name("supernode")
 
 
@@ -50,11 +51,18 @@ class Site:
         return json.loads(self.supernode(*words, "--json", expect=expect, timeout=timeout))
 
 
-def make(root: Path, name: str, third_octet: int, **changes: str) -> Site:
-    """Copy the lab environment to `root` as `name` in 198.18.<third_octet>.0/19; `changes` replaces texts in it."""
+def make(name: str, third_octet: int, **changes: str) -> Site:
+    """Copy the lab environment as `name` in 198.18.<third_octet>.0/19; `changes` replaces texts in it.
+
+    The folder is always the same one, so that what a killed run left behind is found and stopped by the next.
+    """
     assert third_octet % 32 == 0
-    site = Site(root, name)
+    site = Site(PLACE / name, name)
+    if site.root.exists():
+        forget(site)
+    PLACE.mkdir(mode=0o700, exist_ok=True)
     site.folder.mkdir(parents=True)
+    root = site.root
     text = (CHECKOUT / "inventories" / "lab" / "environment.yml").read_text()
     text = re.sub(r"198\.18\.(\d+)\.", lambda m: f"198.18.{int(m[1]) + third_octet}.", text)
     text = text.replace("name: lab\n", f"name: {name}\n")
@@ -70,7 +78,7 @@ def make(root: Path, name: str, third_octet: int, **changes: str) -> Site:
 
 
 def forget(site: Site) -> None:
-    """Stop what was started; the folder itself is pytest's to remove."""
+    """Stop what was started, and remove the folder."""
     site.call(str(SUPERNODE), "serve", site.name, "--stop", timeout=60)
     site.call(str(SUPERNODE), "lab", "stop", site.name, timeout=120)
-    shutil.rmtree(site.root / ".supernode", ignore_errors=True)
+    shutil.rmtree(site.root, ignore_errors=True)

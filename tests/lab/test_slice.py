@@ -20,8 +20,8 @@ NAME = "labtest"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    made = lab_site.make(tmp_path_factory.mktemp("slice"), NAME, 64)
+def site():
+    made = lab_site.make(NAME, 64)
     try:
         yield made
     finally:

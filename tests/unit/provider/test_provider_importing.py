@@ -8,8 +8,8 @@ import pytest
 
 from supernode import design, spec, workspace
 from supernode.boot import facts
-from supernode.components import inputs as program
 from supernode.errors import CouldNotRun
+from supernode.plan import resources as program
 from supernode.provider import importing
 
 LAB = Path(__file__).parents[3] / "inventories" / "lab" / "environment.yml"
@@ -32,7 +32,7 @@ def folder(tmp_path, monkeypatch):
 def test_a_machine_by_slot_or_controller_s_address(folder):
     found, designed = folder
     host = designed.hosts[2]
-    wanted = program.machine(designed, host, facts.read(found), program.ssh_key(found))
+    wanted = program.machine(designed, host, facts.read(found), found.ssh_key)
     for resource_id in (host.slot, str(host.bmc)):
         assert importing._machine(found.folder, resource_id) == wanted
 
@@ -40,7 +40,7 @@ def test_a_machine_by_slot_or_controller_s_address(folder):
 def test_a_switch_by_slot(folder):
     found, designed = folder
     switch = designed.switches[0]
-    wanted = program.switch_config(designed, switch, program.ssh_key(found))
+    wanted = program.switch_config(designed, switch, found.ssh_key)
     read = importing._switch(found.folder, switch.slot)
     assert [f["path"] for f in read["files"]] == [f["path"] for f in wanted["files"]]
     assert {k: v for k, v in read.items() if k not in ("files",)} == {

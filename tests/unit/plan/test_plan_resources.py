@@ -8,8 +8,8 @@ import yaml
 
 from supernode import design as designing
 from supernode import packaged, spec
-from supernode.components import inputs
 from supernode.errors import CouldNotRun
+from supernode.plan import resources
 from supernode.provider import schema
 from supernode.workspace import EnvironmentFolder
 
@@ -44,7 +44,7 @@ def facts_of(design):
 
 
 def stack(design, name="lab"):
-    return inputs.stack(design, name, facts_of(design), "file:key")
+    return resources.stack(design, name, facts_of(design), "file:key")
 
 
 def test_every_machine_and_switch_of_the_stack_is_there_under_its_designed_name():
@@ -129,11 +129,11 @@ def test_a_stack_that_the_design_does_not_have_is_an_error():
 def test_a_machine_without_a_medium_says_what_to_run():
     design = build()
     with pytest.raises(CouldNotRun, match="no deploy medium") as error:
-        inputs.stack(design, "lab", Facts({}), "file:key")
+        resources.stack(design, "lab", Facts({}), "file:key")
     assert "supernode image lab" in error.value.hint
 
 
 def test_the_key_is_referred_to_from_the_environments_folder(tmp_path):
     folder = EnvironmentFolder("lab", tmp_path / "inventories" / "lab", tmp_path)
-    assert inputs.ssh_key(folder) == "file:../../.supernode/lab/ssh/id_ed25519"
+    assert folder.ssh_key == "file:../../.supernode/lab/ssh/id_ed25519"
     assert not (tmp_path / ".supernode").exists()

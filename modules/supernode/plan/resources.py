@@ -1,11 +1,10 @@
-"""What each resource of a stack is given: one pure mapping from the Design, for the Pulumi program and for a plan.
+"""What each resource of a stack is given: one pure mapping from the Design, for the program, the plan and an import.
 
 Keys are those of docs/contracts.md, section 7; values are plain JSON. Secrets stay references.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -14,7 +13,6 @@ from supernode import catalog
 from supernode.design import Design, Host, Switch
 from supernode.errors import CouldNotRun
 from supernode.spec import Identity, SlotState
-from supernode.workspace import EnvironmentFolder
 
 
 class BootFacts(Protocol):
@@ -50,12 +48,6 @@ class Stack:
     def size(self) -> int:
         """How many resources can be worked on at once."""
         return len(self.machines) + len(self.switches)
-
-
-def ssh_key(folder: EnvironmentFolder) -> str:
-    """Return the reference to the operator's private key, from the environment's folder: the same in every checkout."""
-    key = folder.root / ".supernode" / folder.name / "ssh" / "id_ed25519"
-    return f"file:{os.path.relpath(key, folder.folder)}"
 
 
 def stack(design: Design, name: str, facts: BootFacts, key: str) -> Stack:
