@@ -46,7 +46,7 @@ qemu: setup  ## the deploy ISO in a virtual machine with UEFI, from an empty dis
 	@$(SUDO) $(PYTEST) -q -m qemu
 
 bench: engine  ## ratios against named peers
-	@$(SUDO) $(BIN)/python -m pytest -q -s tests/bench -m ''
+	@$(SUDO) $(BIN)/python -m pytest -q -s -o python_files='*.py' tests/bench -m ''
 
 test:  ## check + every test; prints the minutes of each stage
 	@$(STAGE) --reset
