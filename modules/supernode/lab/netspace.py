@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import json
 import os
 import socket
 import struct
@@ -88,6 +89,12 @@ def _blame(commands: list[str], stderr: str) -> str:
 def link_names(space: str) -> dict[int, str]:
     """Return the present names of a namespace's links by index; the index stays when a link is renamed."""
     return dict(within(space, lambda: [(index, name) for index, name in socket.if_nameindex()]))
+
+
+def other_names(space: str) -> dict[str, list[str]]:
+    """Return the alternative names of a namespace's links, by name."""
+    shown = subprocess.run(["ip", "-n", space, "-json", "link"], capture_output=True, text=True, check=True).stdout
+    return {link["ifname"]: link.get("altnames", []) for link in json.loads(shown)}
 
 
 class LinkWatch:

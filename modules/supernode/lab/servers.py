@@ -73,8 +73,17 @@ class Ports:
             ),
             old,
         )
-        # By way of names that nobody else has: a system may have given one port another's.
+        # By way of names that nobody else has: a system may have given one port another's, as a second name, too.
         netspace.batch((f"link set {names[port.index]} name moving{port.index}" for port in self.ports), new)
+        others = netspace.other_names(new)
+        netspace.batch(
+            (
+                f"link property del dev moving{port.index} altname {other}"
+                for port in self.ports
+                for other in others.get(f"moving{port.index}", ())
+            ),
+            new,
+        )
         netspace.batch(
             (f"link set moving{port.index} name {port.name} address {port.mac} mtu 1500" for port in self.ports), new
         )
