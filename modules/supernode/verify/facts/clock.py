@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from supernode.units import Milliseconds
 from supernode.verify.facts.raw import MISSING_PROGRAM, NotSeenError, Raw
 
-COMMAND = ("chronyc", "-n", "-c", "tracking")
+# A host that has just booted needs its first four samples, 2 s apart: it is given 15 s before it is asked.
+COMMAND = ("sh", "-c", "chronyc -n waitsync 15 0 0 1 >/dev/null 2>&1; exec chronyc -n -c tracking")
 
 _FIELDS = 14
 _NONE = Milliseconds(0)
