@@ -24,7 +24,7 @@ class Ping:
 
     @property
     def passed(self) -> bool:
-        """At least one answer: the first packet may wait for ARP and be lost."""
+        """At least one answer: the first packets may wait for ARP and be lost."""
         return self.received > 0
 
 
@@ -43,9 +43,17 @@ def sizes(mtu: int) -> dict[str, int]:
 
 
 def commands(source: str, target: str, mtu: int) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield (size's name, argv) for one target; `-I` with an address keeps to the rail by source routing."""
+    """Yield (size's name, argv) for one target; `-I` with an address keeps to the rail by source routing.
+
+    Each ends with the first answer, or after its seconds: ARP alone may cost more than one, and what must not pass is not
+    waited for as long.
+    """
     for name, size in sizes(mtu).items():
-        yield name, ("ping", "-n", "-M", "do", "-c", "2", "-i", "0.3", "-W", "1", "-s", str(size), "-I", source, target)
+        limit = "1" if name == "over" else "4"
+        yield (
+            name,
+            ("ping", "-n", "-M", "do", "-c", "1", "-w", limit, "-i", "0.3", "-s", str(size), "-I", source, target),
+        )
 
 
 def parse(raw: Raw) -> Ping:
