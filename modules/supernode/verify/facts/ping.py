@@ -45,15 +45,13 @@ def sizes(mtu: int) -> dict[str, int]:
 def commands(source: str, target: str, mtu: int) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield (size's name, argv) for one target; `-I` with an address keeps to the rail by source routing.
 
-    Each ends with the first answer, or after its seconds: ARP alone may cost more than one, and what must not pass is not
-    waited for as long.
+    Each ends with the first answer, or after its seconds: ARP alone may cost more than one, and what must not pass is
+    not waited for as long.
     """
     for name, size in sizes(mtu).items():
         limit = "1" if name == "over" else "4"
-        yield (
-            name,
-            ("ping", "-n", "-M", "do", "-c", "1", "-w", limit, "-i", "0.3", "-s", str(size), "-I", source, target),
-        )
+        how = ("-c", "1", "-w", limit, "-i", "0.3", "-s", str(size), "-I", source)
+        yield name, ("ping", "-n", "-M", "do", *how, target)
 
 
 def parse(raw: Raw) -> Ping:
