@@ -3,7 +3,8 @@ SHELL := /bin/sh
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 PYTEST := $(BIN)/pytest -p no:cacheprovider
-SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+# Under sudo the engine and images that are in the caller's cache are used, not made again.
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo env SUPERNODE_CACHE=$(or $(SUPERNODE_CACHE),$(HOME)/.cache/supernode))
 STAGE := tools/stage
 
 .PHONY: help setup engine lab lab-stop check test test-all unit stacks wheel lab-test qemu bench docs clean
