@@ -7,7 +7,7 @@ PYTEST := $(BIN)/pytest -p no:cacheprovider
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo env SUPERNODE_CACHE=$(or $(SUPERNODE_CACHE),$(HOME)/.cache/supernode))
 STAGE := tools/stage
 
-.PHONY: help setup engine lab lab-stop check test test-all unit stacks wheel lab-test qemu bench docs clean
+.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test qemu bench clean
 
 help:  ## say what the targets are
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
