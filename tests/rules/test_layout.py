@@ -76,3 +76,9 @@ def test_nothing_of_this_machine_or_a_registry_is_named(word):
 
 def test_the_stack_program_stays_small():
     assert len((ROOT / "stacks" / "__main__.py").read_text().splitlines()) < 40
+
+
+def test_test_modules_have_names_of_their_own():
+    """Pytest keeps modules by base name; the rollout checks also run inside a process that has loaded others."""
+    names = [p.name for p in tracked() if p.name.startswith("test_") and p.suffix == ".py"]
+    assert sorted(n for n in set(names) if names.count(n) > 1) == []
