@@ -52,15 +52,22 @@ def start(environment: Environment, as_json: AsJson = False) -> None:
 
 @app.command()
 def stop(environment: Environment, as_json: AsJson = False) -> None:
-    """End the lab and its faults; no process, namespace, mount or route of it is left.
+    """End the lab, its faults and the environment's server; no process, namespace, mount or route of it is left.
 
     Example: sudo supernode lab stop lab
     """
+    from contextlib import suppress
+
+    from supernode import workspace
+    from supernode.boot import server
+    from supernode.errors import CouldNotRun
     from supernode.lab import starter
 
     name = Path(environment).name
     with errors_end_the_process():
         found = starter.stop(name)
+        with suppress(CouldNotRun):  # a lab outlives its environment's folder
+            server.stop(workspace.find(environment))
     emit(
         {"lab": name, "stopped": found},
         as_json=as_json,
