@@ -61,3 +61,9 @@ class CouldNotRun(SupernodeError):
     def __init__(self, where: str, what: str, hint: str | None = None) -> None:
         self.where, self.what, self.hint = where, what, hint
         super().__init__(f"{where}: {what}")
+
+
+class WrongInput(CouldNotRun):
+    """A name, option or file that the person gave is wrong; nothing was touched."""
+
+    exit_code = 2

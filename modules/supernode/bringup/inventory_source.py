@@ -33,7 +33,7 @@ def load(folder: EnvironmentFolder, source: str = "record") -> inventory.Invento
     """
     from supernode import design, spec
 
-    designed = design.build(spec.read(folder.texts()))
+    designed = design.build(spec.read(folder.texts(), name=folder.name))
     outputs = workspace.read_outputs(folder) if source == "record" else from_stack(folder)
     built = inventory.build(designed, outputs, folder.state)
     pin(folder, outputs)

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from supernode.design import Design, Host
 from supernode.records import DeviceOutput, Finding, Outputs, Verdict
 from supernode.spec import Machines, SlotRecord
 
 
+class Counted(Protocol):
+    """What the playbooks counted for one host."""
+
+    @property
+    def good(self) -> bool:
+        """Whether the host ran to its end."""
+
+
+_AGAINST = (Verdict.FAIL, Verdict.UNKNOWN)  # what was not seen is not healthy
+
+
 def hosts_concerned(design: Design, finding: Finding) -> set[str]:
-    """Return the hosts that a failing finding stands against: by its place, or by the cables that it names."""
+    """Return the hosts that a finding stands against: by its place, or by the cables that it names."""
     names = {host.name for host in design.hosts}
     by_cable = {link.cable: {link.a_device, link.b_device} & names for link in design.links}
     found = {finding.place.split(":")[0]} & names
@@ -19,28 +31,75 @@ def hosts_concerned(design: Design, finding: Finding) -> set[str]:
     return found
 
 
-def after(machines: Machines, design: Design, outputs: Outputs, findings: Iterable[Finding], run_id: str) -> Machines:
+def after(
+    machines: Machines,
+    design: Design,
+    outputs: Outputs,
+    findings: Iterable[Finding],
+    run_id: str,
+    unconfigured: Mapping[str, str] | None = None,
+) -> Machines:
     """Return the machines as they stand after a verified run.
 
-    A designed host goes into service when it is ready and nothing failing stands against it. One that is in service
-    stays so: a finding is reported, and taking a machine out is a decision of its own. A spare stays a spare. A record
-    that does not change keeps the run that it had.
+    A designed host goes into service when it is ready, configured, and nothing failing or unseen stands against it. One
+    that is in service stays so: a finding is reported, and taking a machine out is a decision of its own. A spare stays
+    a spare. A record that does not change keeps the run that it had.
+
+    Args:
+        machines: as they stood when the run began.
+        design: what was brought up.
+        outputs: what the engine said of each device.
+        findings: what the checks said.
+        run_id: is written into the records that change.
+        unconfigured: hosts on which the playbooks did not run to their end, with the reason.
     """
-    failing: dict[str, str] = {}
+    trouble = dict(unconfigured or {})
     for finding in findings:
-        if finding.verdict is Verdict.FAIL:
+        if finding.verdict in _AGAINST:
             for name in hosts_concerned(design, finding):
-                failing.setdefault(name, _said(finding))
+                trouble.setdefault(name, _said(finding))
     slots = dict(machines.slots)
     for host in design.hosts:
-        slots[host.slot] = _record(
-            slots.get(host.slot) or SlotRecord(), host, outputs.devices.get(host.name), failing.get(host.name), run_id
-        )
+        old = slots.get(host.slot) or SlotRecord()
+        slots[host.slot] = _record(old, host, outputs.devices.get(host.name), trouble.get(host.name), run_id)
     return machines.model_copy(update={"slots": slots})
 
 
+def merge(before: Machines, after: Machines, now: Machines) -> tuple[Machines, tuple[str, ...]]:
+    """Lay what a run changed over the document as it is now; a slot that somebody else changed meanwhile is left alone.
+
+    Args:
+        before: what the run read when it began.
+        after: what it would write.
+        now: what lies there.
+
+    Returns:
+        The machines to write, and the slots that were left alone.
+    """
+    changed = {slot: record for slot, record in after.slots.items() if record != before.slots.get(slot)}
+    left = tuple(sorted(slot for slot in changed if now.slots.get(slot) != before.slots.get(slot)))
+    kept = {slot: record for slot, record in changed.items() if slot not in left}
+    return now.model_copy(update={"slots": {**now.slots, **kept}}), left
+
+
+def unconfigured(design: Design, outputs: Outputs, stats: Mapping[str, Counted]) -> dict[str, str]:
+    """Return the ready hosts on which the playbooks did not run to their end, with the reason."""
+    ready = [name for name, device in outputs.devices.items() if device.kind == "machine" and device.state == "ready"]
+    wanted = {host.name for host in design.hosts if host.state != "quarantined"} & set(ready)
+    return {name: "the playbooks did not run to their end" for name in sorted(wanted) if not _good(stats.get(name))}
+
+
+def _good(counted: Counted | None) -> bool:
+    return counted is not None and counted.good
+
+
+def in_service(machines: Machines) -> int:
+    """Count the machines in service."""
+    return sum(record.state == "in_service" for record in machines.slots.values())
+
+
 def _said(finding: Finding) -> str:
-    return finding.cause or f"{finding.check}: wanted {finding.wanted}, found {finding.found}"
+    return finding.cause or f"{finding.check}: wanted {finding.wanted}, found {finding.found or 'nothing'}"
 
 
 def _record(old: SlotRecord, host: Host, output: DeviceOutput | None, trouble: str | None, run_id: str) -> SlotRecord:
@@ -54,8 +113,3 @@ def _record(old: SlotRecord, host: Host, output: DeviceOutput | None, trouble: s
     if (state, reason) == (old.state, old.reason):
         return old
     return old.model_copy(update={"state": state, "reason": reason, "run": run_id})
-
-
-def in_service(machines: Machines) -> int:
-    """Count the machines in service."""
-    return sum(record.state == "in_service" for record in machines.slots.values())

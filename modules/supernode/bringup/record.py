@@ -36,7 +36,8 @@ class RunFolder:
 
     def __init__(self, folder: EnvironmentFolder, run_id: str) -> None:
         self.path: Path = folder.runs / run_id
-        self.path.mkdir(parents=True)
+        folder.runs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.path.mkdir(mode=0o700)
         self._events: IO[str] = (self.path / "events.jsonl").open("a", encoding="utf-8")
 
     def event(self, event: Event) -> None:

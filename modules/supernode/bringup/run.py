@@ -11,17 +11,18 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from supernode import design as designing
 from supernode import plan as planning
 from supernode import spec, workspace
-from supernode.bringup import configure, inventory_source, machines, prepare, provision
+from supernode.bringup import configure, inventory_source, lock, machines, prepare, provision
 from supernode.bringup.clock import Clock
 from supernode.bringup.planned import last_design, load_plan
 from supernode.bringup.record import RunFolder, new_id
-from supernode.errors import CouldNotRun, SupernodeError
+from supernode.errors import SupernodeError, WrongInput
 from supernode.records import Event, Finding, Outputs, Run, State, Verdict
 from supernode.report import html as report_html
 from supernode.report import junit
@@ -31,6 +32,7 @@ from supernode.verify.run import verify
 from supernode.workspace import EnvironmentFolder
 
 STAGES = ("provision", "configure", "verify")
+SHOWN_DIGITS = 12  # of a plan's hash, as `supernode plan` shows it
 OnEvent = Callable[[Event], None]
 
 
@@ -57,6 +59,7 @@ class Bringup:
     options: Options
     on_event: OnEvent
     findings: list[Finding] = field(default_factory=list)
+    unconfigured: dict[str, str] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
 
     def run(self) -> Run:
@@ -66,16 +69,15 @@ class Bringup:
             Refusal: the documents are wrong. Nothing was touched, no run was recorded.
             CouldNotRun: the plan is not the one that was shown (nothing was touched), or a stage could not run.
         """
+        with lock.held(self.folder.state / "run.lock", f"environment {self.folder.name}"):
+            return self._run()
+
+    def _run(self) -> Run:
         self.inputs = spec.read(self.folder.texts())
         self.design = designing.build(self.inputs)
         self._refuse_unsaved()
         plan = load_plan(self.folder, self.design, self.options.reinstall)
-        if self.options.plan and not plan.hash.startswith(self.options.plan):
-            raise CouldNotRun(
-                f"plan {self.options.plan}",
-                f"the plan is now {plan.hash[:12]}",
-                f"look again: supernode plan {self.folder.name}",
-            )
+        self._refuse_another_plan(plan.hash)
         budgets = self.inputs.environment.budgets
         self.clock = Clock({name: Seconds(getattr(budgets, f"{name}_s")) for name in STAGES})
         self.record = Run(new_id(), self.folder.name, self.design.digest, plan.hash, time.time())
@@ -86,17 +88,9 @@ class Bringup:
         except KeyboardInterrupt:
             self._finish(130)
             raise
-        except SupernodeError as error:
-            self._event(
-                Event(
-                    time.time(),
-                    self.clock.records[-1].name if self.clock.records else "prepare",
-                    None,
-                    "run",
-                    State.FAILED,
-                    str(error),
-                )
-            )
+        except Exception as error:
+            stage = self.clock.records[-1].name if self.clock.records else "prepare"
+            self._event(Event(time.time(), stage, None, "run", State.FAILED, str(error)))
             self._finish(3)
             raise
         finally:
@@ -110,51 +104,63 @@ class Bringup:
 
     def _refuse_unsaved(self) -> None:
         if not self.design.allocation_saved:
-            raise CouldNotRun(
+            raise WrongInput(
                 str(self.folder.document("allocation")),
                 "no allocation is saved: names and addresses could change under a running cluster",
                 f"run `supernode allocate {self.folder.name}` and commit the file",
             )
 
+    def _refuse_another_plan(self, plan_hash: str) -> None:
+        shown = self.options.plan
+        if shown is not None and (len(shown) < SHOWN_DIGITS or not plan_hash.startswith(shown)):
+            hint = f"look again: supernode plan {self.folder.name}"
+            raise WrongInput(f"plan {shown}", f"the plan is now {plan_hash[:SHOWN_DIGITS]}", hint)
+
     def _stages(self, plan_hash: str) -> None:
         wanted = [self.options.only] if self.options.only else list(STAGES)
-        if "provision" in wanted:
-            with self.clock.stage("prepare"):
-                prepare.prepare(self.folder, self.design, self._event)
-            self._save()
-            with self.clock.stage("provision"):
-                outputs = provision.up(
-                    self.folder, self.design, self._event, reinstall=self.options.reinstall, plan_hash=plan_hash
-                )
-                write_outputs(self.folder, outputs)
-            self._save()
-        else:
-            outputs = workspace.read_outputs(self.folder)
+        outputs = self._provision(plan_hash) if "provision" in wanted else workspace.read_outputs(self.folder)
         if "configure" in wanted:
             with self.clock.stage("configure"):
-                self._configure(outputs)
+                done = configure.run(self.folder, self.design, outputs, self._event, self.run_folder.path)
+                self.unconfigured = machines.unconfigured(self.design, outputs, done.stats)
             self._save()
         if "verify" in wanted:
             with self.clock.stage("verify"):
-                self.findings = list(
-                    verify(self.folder, self.design, outputs, self._event, run_dir=self.run_folder.path)
-                )
+                found = verify(self.folder, self.design, outputs, self._event, run_dir=self.run_folder.path)
+                self.findings = list(found)
             self._record_machines(outputs)
 
-    def _configure(self, outputs: Outputs) -> None:
-        done = configure.run(self.folder, self.design, outputs, self._event, self.run_folder.path)
-        self.configured_ok = done.ok
+    def _provision(self, plan_hash: str) -> Outputs:
+        with self.clock.stage("prepare"):
+            prepare.prepare(self.folder, self.design, self._event)
+        self._save()
+        with self.clock.stage("provision"):
+            reinstall = self.options.reinstall
+            try:
+                outputs = provision.up(self.folder, self.design, self._event, reinstall=reinstall, plan_hash=plan_hash)
+            except SupernodeError:  # the stacks that did not fail ran to their end: what they made is known from now on
+                with suppress(SupernodeError):
+                    write_outputs(self.folder, provision.outputs(self.folder))
+                raise
+            write_outputs(self.folder, outputs)
+        self._save()
+        return outputs
 
     def _record_machines(self, outputs: Outputs) -> None:
-        after = machines.after(self.inputs.machines, self.design, outputs, self.findings, self.record.id)
-        if after != self.inputs.machines:
-            self.folder.write("machines", spec.machines_text(after))
-        self.machines_after = after
+        before, texts = self.inputs.machines, self.folder.texts()
+        after = machines.after(before, self.design, outputs, self.findings, self.record.id, self.unconfigured)
+        self.machines_after, left = machines.merge(before, after, spec.read(texts).machines)
+        for slot in left:
+            said = f"{slot}: machines.yml was changed during the run; what stands there is left alone"
+            self._event(Event(time.time(), "verify", None, "machines", State.SKIPPED, said))
+        text = spec.machines_text(self.machines_after)
+        if text != texts.get("machines"):
+            self.folder.write("machines", text)
         snapshot = json.dumps(planning.snapshot(self.design), indent=1)
         workspace.write_atomically(last_design(self.folder), snapshot + "\n")
 
     def _exit_code(self) -> int:
-        if not getattr(self, "configured_ok", True) or any(f.verdict is Verdict.FAIL for f in self.findings):
+        if self.unconfigured or any(f.verdict in (Verdict.FAIL, Verdict.UNKNOWN) for f in self.findings):
             return 1
         if self.options.only in ("provision", "configure"):
             return 0

@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 Environment = Annotated[str, typer.Argument(help="a folder under inventories/, or a path")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
+MADE_HERE = "made-by-lab"  # in .supernode/<env>/: the machines that this environment knows are a lab's
 COLOURS = {"ok": "green", "missing": "red", "stand-in": "yellow", "unknown": "yellow"}
 
 
@@ -186,7 +187,10 @@ def begin(folder: EnvironmentFolder, design: Design) -> Started:
 
     with tempfile.TemporaryDirectory(prefix="supernode-artefacts.") as scratch:
         _export(design, folder, Path(scratch))
-        return starter.start(folder.name, Path(scratch), folder.folder / "delivery", cache.default(), say)
+        started = starter.start(folder.name, Path(scratch), folder.folder / "delivery", cache.default(), say)
+    if not folder.document("machines").exists():
+        (folder.state / MADE_HERE).touch()
+    return started
 
 
 def _export(design: Design, folder: EnvironmentFolder, target: Path) -> None:

@@ -27,34 +27,65 @@ def up(
 
     Example: sudo supernode lab up lab
     """
-    from supernode.boot import server
-    from supernode.cli.lab import begin
+    import sys
+    from contextlib import redirect_stdout
 
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
-        started = begin(folder, inputs.design(folder))
-        if not started.unchanged:
-            _forget(folder)
-            server.stop(folder)
-        say(f"lab {folder.name}: {'runs already' if started.unchanged else f'started in {started.seconds:.1f} s'}")
+        _start(folder)
     try:
-        allocate(environment)
-        assign(environment, sheet=folder.folder / "delivery")
+        with redirect_stdout(sys.stderr):  # data on stdout is the run's alone
+            allocate(environment)
+            assign(environment, sheet=folder.folder / "delivery")
         bringup(environment, yes=True, as_json=as_json)
     finally:
         _hand_over(folder)
 
 
+def _start(folder: EnvironmentFolder) -> None:
+    """Start the lab or enter it again; new hardware makes what was known of the old one worthless.
+
+    A mark is set before the lab starts and taken away once the old state is dropped: a kill in between is made good.
+    """
+    from supernode.boot import server
+    from supernode.cli.lab import begin
+
+    unsettled = folder.state / "lab-unsettled"
+    _refuse_real_machines(folder)
+    cut = unsettled.exists()
+    unsettled.touch()
+    started = begin(folder, inputs.design(folder))
+    if cut or not started.unchanged:
+        _forget(folder)
+        server.stop(folder)
+    unsettled.unlink()
+    say(f"lab {folder.name}: {'runs already' if started.unchanged else f'started in {started.seconds:.1f} s'}")
+
+
+def _refuse_real_machines(folder: EnvironmentFolder) -> None:
+    """Refuse an environment that knows machines which no lab made: they are not a lab's to forget."""
+    from supernode import workspace
+    from supernode.cli.lab import MADE_HERE
+    from supernode.errors import WrongInput
+
+    known = [p for p in (folder.document("machines"), workspace.outputs_file(folder)) if p.exists()]
+    if known and not (folder.state / MADE_HERE).exists():
+        hint = f"a rehearsal wants an environment of its own; or remove {' and '.join(map(str, known))} yourself"
+        raise WrongInput(folder.name, "this environment knows machines that no `lab up` made", hint)
+
+
 def _hand_over(folder: EnvironmentFolder) -> None:
     """Give what root wrote to whoever keeps the environment, so that every other verb needs no root."""
     import os
+    from contextlib import suppress
 
     owner = folder.folder.stat()
     if os.geteuid() != 0 or owner.st_uid == 0:
         return
     for top in (folder.root / ".supernode", folder.root / "runs", folder.folder):
         for path in (top, *top.rglob("*")):
-            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+            with suppress(FileNotFoundError):  # the server makes and removes files meanwhile
+                os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _forget(folder: EnvironmentFolder) -> None:
@@ -68,5 +99,7 @@ def _forget(folder: EnvironmentFolder) -> None:
     for name in provision.forget(folder):
         say(f"stack {name}: dropped, its machines are gone")
     shutil.rmtree(folder.state / "enrolled", ignore_errors=True)
-    for file in (folder.document("machines"), workspace.outputs_file(folder), last_design(folder)):
+    if folder.document("machines").exists():
+        folder.document("machines").replace(folder.state / "machines.before.yml")
+    for file in (workspace.outputs_file(folder), last_design(folder)):
         file.unlink(missing_ok=True)

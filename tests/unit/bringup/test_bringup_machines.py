@@ -1,6 +1,7 @@
 """What a run says about machines: who goes into service, who does not, and why."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -66,3 +67,39 @@ def test_a_finding_does_not_take_a_machine_out_of_service(inputs, design):
 def test_advice_holds_nobody_back(inputs, design):
     advice = Finding("rate", "gpu-001:rail0", Verdict.ADVICE, wanted="400", found="380")
     assert machines.in_service(machines.after(inputs.machines, design, outputs(design), [advice], "r1")) == 8
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.UNKNOWN])
+def test_what_was_not_seen_is_not_healthy(inputs, design, verdict):
+    finding = Finding("time", "gpu-005", verdict, wanted="under 100 ms")
+    after = machines.after(inputs.machines, design, outputs(design), [finding], "r1")
+    assert after.slots[design.host("gpu-005").slot].state == "new"
+    assert machines.in_service(after) == 7
+
+
+def test_a_host_on_which_the_playbooks_failed_does_not_go_into_service(inputs, design):
+    counted = {h.name: SimpleNamespace(good=h.name != "gpu-001") for h in design.hosts if h.name != "gpu-002"}
+    lacking = machines.unconfigured(design, outputs(design), counted)
+    assert sorted(lacking) == ["gpu-001", "gpu-002"]
+    after = machines.after(inputs.machines, design, outputs(design), [], "r1", lacking)
+    assert machines.in_service(after) == 6
+    assert "playbooks" in after.slots[design.host("gpu-001").slot].reason
+
+
+def test_a_late_machine_is_not_called_unconfigured(design):
+    host = design.host("gpu-002")
+    late = DeviceOutput(host.name, "machine", host.slot, "", state="late", phase="deploy", reason="no report")
+    counted = {h.name: SimpleNamespace(good=True) for h in design.hosts if h.name != "gpu-002"}
+    assert machines.unconfigured(design, outputs(design, **{host.name: late}), counted) == {}
+
+
+def test_what_somebody_wrote_during_the_run_is_left_alone(inputs, design):
+    before = inputs.machines
+    after = machines.after(before, design, outputs(design), [], "r1")
+    slot = design.host("gpu-003").slot
+    theirs = spec.SlotRecord(state="quarantined", reason="smoke")
+    now = before.model_copy(update={"slots": {**before.slots, slot: theirs}})
+    merged, left = machines.merge(before, after, now)
+    assert left == (slot,)
+    assert merged.slots[slot] == theirs
+    assert machines.in_service(merged) == 7
