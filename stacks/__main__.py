@@ -20,7 +20,7 @@ def main() -> None:
         r"-(su\d+(-\d+)?|fabric\d+)$", "", stack
     )
     folder = workspace.find(str(workspace.root() / place))
-    designed = design.build(spec.read(folder.texts()))
+    designed = design.build(spec.read(folder.texts(), name=folder.name))
     prepared = facts.read(folder)
     if prepared.design != designed.digest:
         pulumi.log.warn(f"boot prepared another design than this one: `supernode image {folder.name}` before an update")

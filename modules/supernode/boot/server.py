@@ -45,7 +45,7 @@ def run(folder: EnvironmentFolder, ready: Callable[[str], None] = store.silent) 
         Refusal: the documents are wrong.
         CouldNotRun: the address is not this machine's, or its port is taken.
     """
-    environment = spec.read(folder.texts()).environment
+    environment = spec.read(folder.texts(), name=folder.name).environment
     asyncio.run(_serve(folder, environment, ready))
 
 
@@ -93,7 +93,7 @@ def ensure_running(folder: EnvironmentFolder) -> str:
         Refusal: the documents are wrong.
         CouldNotRun: it does not come up; the last lines of its log say why.
     """
-    environment = spec.read(folder.texts()).environment
+    environment = spec.read(folder.texts(), name=folder.name).environment
     url = media.base_url(environment)
     with store.lock(folder.state / "serve" / "start.lock"):
         answer = health(folder, environment)

@@ -56,7 +56,7 @@ class Site:
         Raises:
             Refusal: they are wrong.
         """
-        return designing.build(spec.read(self.folder.texts()))
+        return designing.build(spec.read(self.folder.texts(), name=self.folder.name))
 
     def known(self) -> Known:
         """Return the present state of documents and image.
@@ -73,7 +73,7 @@ class Site:
             return self._known
 
     def _compute(self, texts: Mapping[str, str]) -> Known:
-        design = designing.build(spec.read(texts))
+        design = designing.build(spec.read(texts, name=self.folder.name))
         made = image.find(design.environment.software, self._cache)
         if made is None:
             hint = f"run `supernode image {self.folder.name}`"

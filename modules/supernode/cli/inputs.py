@@ -44,7 +44,7 @@ def read(folder: EnvironmentFolder) -> Inputs:
     """
     from supernode import spec
 
-    return spec.read(folder.texts())
+    return spec.read(folder.texts(), name=folder.name)
 
 
 def design(folder: EnvironmentFolder) -> Design:

@@ -23,7 +23,7 @@ def _load(base: Path) -> tuple[EnvironmentFolder, Design]:
 
     try:
         folder = workspace.find(str(base))
-        return folder, design.build(spec.read(folder.texts()))
+        return folder, design.build(spec.read(folder.texts(), name=folder.name))
     except Refusal as error:
         raise CouldNotRun(str(base), f"the environment is refused: {error}", "run `supernode check`") from error
 

@@ -36,6 +36,17 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
     return [p for p in problems if not any(p.path[: len(path)] == path for path in silent)]
 
 
+def same_name(env: Environment, folder: str | None) -> list[Problem]:
+    """Return what is wrong when the environment lies in a folder of another name; None: it lies in none."""
+    if folder is None or env.name == folder:
+        return []
+    hint = (
+        f"write `name: {folder}`, here and as `environment:` in supernode.yml; "
+        "a copy brings along no delivery/, machines.yml or allocation.yml"
+    )
+    return [Problem(("name",), f"the environment is called {env.name} and lies in the folder {folder}", hint)]
+
+
 def _networks(env: Environment) -> Iterator[Problem]:
     rows: dict[str, Network] = {
         name: getattr(env.site.networks, name) for name in ("management", "bmc", "loopbacks", "rails")

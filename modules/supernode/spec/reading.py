@@ -30,11 +30,13 @@ class Inputs:
     machines: Machines
 
 
-def read(texts: Mapping[str, str]) -> Inputs:
+def read(texts: Mapping[str, str], *, name: str | None = None) -> Inputs:
     """Read environment.yml, allocation.yml and machines.yml from their texts.
 
     Args:
         texts: by "environment", "allocation", "machines"; the last two may be absent.
+        name: the folder's, where the texts come from one: stacks are called by the document's name, state and runs by
+            the folder's, so a copy that kept its name would drive the stacks of the original.
 
     Raises:
         Refusal: with every problem of every document, by document and line.
@@ -46,6 +48,7 @@ def read(texts: Mapping[str, str]) -> Inputs:
     machines = _document(Machines, texts["machines"], "machines", problems) if "machines" in texts else Machines()
     if environment is not None:
         problems += consistency.environment(environment, broken)
+        problems += consistency.same_name(environment, name) if ("name",) not in broken else ()
     if machines is not None:
         problems += consistency.machines(machines)
     if environment is not None and allocation is not None:

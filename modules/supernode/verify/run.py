@@ -70,7 +70,7 @@ def load(environment: str) -> Case:
         CouldNotRun: no such environment, or nothing provisioned yet.
     """
     folder = workspace.find(environment)
-    return case(folder, designing.build(spec.read(folder.texts())), workspace.read_outputs(folder))
+    return case(folder, designing.build(spec.read(folder.texts(), name=folder.name)), workspace.read_outputs(folder))
 
 
 class Session:

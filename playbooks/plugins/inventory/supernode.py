@@ -68,7 +68,8 @@ class InventoryModule(BaseInventoryPlugin):
     def _computed(self, path, folder):
         named = self.get_option("environment")
         if named != folder.name:
-            raise CouldNotRun(str(path), f"names the environment {named!r} and lies in the folder of {folder.name!r}")
+            what = f"names the environment {named!r} and lies in the folder of {folder.name!r}"
+            raise CouldNotRun(str(path), what, f"write `environment: {folder.name}`")
         return inventory_source.load(folder, self.get_option("source"))
 
     def _add(self, built):

@@ -195,10 +195,12 @@ def here(tmp_path):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    (tmp_path / "environment.yml").write_text(
+    place = tmp_path / "inventories" / "lab"
+    place.mkdir(parents=True)
+    (place / "environment.yml").write_text(
         re.sub(r"serve: \{.*\}", f"serve: {{address: 127.0.0.1, port: {port}}}", text), encoding="utf-8"
     )
-    folder = EnvironmentFolder(tmp_path.name, tmp_path, tmp_path)
+    folder = EnvironmentFolder("lab", place, tmp_path)
     yield folder
     server.stop(folder)
 

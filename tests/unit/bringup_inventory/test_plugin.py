@@ -82,3 +82,4 @@ def test_another_environment_s_name_is_refused(project):
     said = ansible("ansible-inventory", project, "--list")
     assert said.returncode != 0
     assert "'prod'" in said.stderr
+    assert "write `environment: lab`" in said.stderr

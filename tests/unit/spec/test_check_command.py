@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-LAB = (ROOT / "inventories/lab/environment.yml").read_text()
+LAB = (ROOT / "inventories/lab/environment.yml").read_text().replace("name: lab\n", "name: site\n")
 MISTAKES = (
     ("cidr: 198.18.4.0/24", "cidr: 198.18.0.128/25"),
     ("user: supernode", "usr: supernode"),
@@ -54,3 +54,15 @@ def test_a_good_environment_exits_with_0(tmp_path):
     done, _ = check(tmp_path, "site")
     assert (done.returncode, done.stderr) == (0, "")
     assert "9 hosts, 10 switches, 88 cables" in done.stdout
+
+
+def test_a_copy_that_kept_its_name_is_refused(tmp_path):
+    """Stacks are called by the name, state and runs by the folder: a copy must not drive the original's stacks."""
+    document = tmp_path / "inventories/copy/environment.yml"
+    document.parent.mkdir(parents=True)
+    document.write_text(LAB)
+    done, _ = check(tmp_path, "copy")
+    line = LAB[: LAB.index("name: site")].count("\n") + 1
+    assert done.returncode == 2
+    assert f"error: inventories/copy/environment.yml:{line}: the environment is called site" in done.stderr
+    assert "hint: write `name: copy`" in done.stderr

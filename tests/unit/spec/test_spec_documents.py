@@ -120,3 +120,17 @@ def test_every_environment_points_its_editor_to_the_schema(path):
     first = path.read_text().splitlines()[0]
     assert first.startswith("# yaml-language-server: $schema=")
     assert (path.parent / first.split("=")[1]).resolve() == ROOT / "inventories/environment.schema.json"
+
+
+def test_a_folder_of_another_name_is_refused_at_the_name():
+    with pytest.raises(Refusal) as refused:
+        spec.read({"environment": LAB}, name="copy")
+    assert [problem.path for problem in refused.value.problems] == [("name",)]
+    assert spec.read({"environment": LAB}, name="lab") == spec.read({"environment": LAB})
+
+
+def test_a_name_that_is_wrong_by_itself_is_said_once():
+    with pytest.raises(Refusal) as refused:
+        spec.read({"environment": LAB.replace("name: lab\n", "name: 7!\n", 1)}, name="copy")
+    assert [problem.path for problem in refused.value.problems] == [("name",)]
+    assert "lies in the folder" not in str(refused.value)
