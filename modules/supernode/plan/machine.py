@@ -1,7 +1,8 @@
 """What a change means for a machine: the one answer for `supernode plan` and for the provider's diff.
 
 A machine in service is not restarted, powered off or installed anew unless that is confirmed. What only the next
-installation uses (the deploy medium, where to enrol) is no change by itself.
+installation uses (the deploy medium, where to enrol) is no change by itself. What was never read from a machine in
+service is no difference either: it is asked first, and only what it answers can be a reason to stop it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,9 @@ _COST: Mapping[str, tuple[str, ...]] = {
     "bmc": (),
     "sshUser": ("login",),
 }
+_LOOK = ("contact", "power", "login")  # what may be done to a machine in service without asking anybody
+# Where the resource keeps what was read from the machine, for each input that drifts.
+_READ_BACK: Mapping[str, str] = {"image": "installedImage", "bios": "biosApplied", "firmware": "firmwareFound"}
 _WORDS = {"boot": "installed anew", "bios": "restarted for its BIOS", "firmware": "restarted for its firmware"}
 
 
@@ -64,7 +68,7 @@ def decide(old: Mapping[str, Any], new: Mapping[str, Any], reinstall_confirmed: 
     if new.get("state") == "quarantined":
         return Decision("none", reason="quarantined: never contacted")
     if not old:
-        return _create(new, reinstall_confirmed)
+        return _create(new)
     if old.get("slot") and old["slot"] != new.get("slot"):
         reason = f"moved from slot {old['slot']} to {new.get('slot')}: another resource"
         return Decision("replace", PHASES, reason, {"slot": "update-replace"})
@@ -73,10 +77,14 @@ def decide(old: Mapping[str, Any], new: Mapping[str, Any], reinstall_confirmed: 
     detailed = {path: kind for path, kind in differences.items() if path.split(".")[0] in _COST}
     if not detailed and not unfinished:
         return Decision("none", reason="what differs is used at the next installation" if differences else "")
-    phases = {"contact"} | _unfinished(old, new)
+    kept = _is_kept(old, new, reinstall_confirmed)
+    phases = {"contact"} | _unfinished(old, new, kept)
     for path, kind in detailed.items():
+        if kept and _is_unread(old, path):
+            phases |= {"contact", "login"}
         # An image that was never seen is no other image: how far the last attempt came says what is left.
-        phases |= set() if unfinished and (path, kind) == ("image", "add") else _cost(path, new)
+        elif not (unfinished and (path, kind) == ("image", "add")):
+            phases |= _cost(path, new)
     if unfinished:
         detailed["status"] = "update"
     ordered = tuple(phase for phase in PHASES if phase in phases)
@@ -84,9 +92,9 @@ def decide(old: Mapping[str, Any], new: Mapping[str, Any], reinstall_confirmed: 
     return _permitted(old, new, wanted, reinstall_confirmed)
 
 
-def _create(new: Mapping[str, Any], confirmed: bool) -> Decision:
+def _create(new: Mapping[str, Any]) -> Decision:
     detailed: dict[str, Kind] = dict.fromkeys(sorted(new), "add")
-    if new.get("inService", True) and not confirmed:
+    if new.get("inService", True):  # whatever was confirmed: what runs on it is not known yet
         return Decision("create", ("contact", "login"), "in service already: adopted as it stands", detailed)
     return Decision("create", tuple(p for p in PHASES if p != "power"), "a new machine", detailed)
 
@@ -128,12 +136,29 @@ def _is_unfinished(old: Mapping[str, Any]) -> bool:
     return str(old.get("status", "ready")) != "ready" or old.get("state") == "quarantined"
 
 
-def _unfinished(old: Mapping[str, Any], new: Mapping[str, Any]) -> set[str]:
-    """Return what is left from the phase where the last attempt ended; the disk is written only if it has to be."""
+def _is_kept(old: Mapping[str, Any], new: Mapping[str, Any], confirmed: bool) -> bool:
+    """Tell whether the machine is in service and runs something; a confirmed installation that broke off goes on."""
+    broke_off = _is_unfinished(old) and old.get("phase") in ("boot", "deploy", "eject")
+    return bool(new.get("inService", True)) and not (confirmed and broke_off)
+
+
+def _is_unread(old: Mapping[str, Any], path: str) -> bool:
+    """Tell whether what stands at a path was never read from the machine."""
+    head = path.split(".")[0]
+    return head in _READ_BACK and not old.get(head) and not old.get(_READ_BACK[head])
+
+
+def _unfinished(old: Mapping[str, Any], new: Mapping[str, Any], kept: bool) -> set[str]:
+    """Return what is left from the phase where the last attempt ended; the disk is written only if it has to be.
+
+    Of a machine in service nothing but a look is left: what differs on it shows then, and is a difference of its own.
+    """
     if not _is_unfinished(old):
         return set()
     phase = old.get("phase")
     left = set(PHASES[PHASES.index(phase) :] if phase in PHASES else PHASES)
+    if kept:
+        return (left & set(_LOOK)) - ({"power"} if new.get("power") == "Off" else set())
     if new.get("image") and old.get("image") == new["image"]:
         left -= {"boot", "deploy"} | (set() if phase == "eject" else {"eject"})
     return left if phase == "power" else left - {"power"}

@@ -172,3 +172,60 @@ def test_another_slot_is_another_resource():
 def test_what_a_plan_cannot_know_is_not_compared():
     partial = {k: v for k, v in NEW.items() if k not in {"image", "media", "enrolment", "sshKey"}}
     assert decide(READY, partial, False).action == "none"
+
+
+SERVING = {**NEW, "inService": True}
+# What the provider keeps when it never came as far as asking: a wrong password, say.
+NEVER_ASKED = {
+    **SERVING,
+    **{"bios": {}, "firmware": {}, "image": "", "biosApplied": {}, "firmwareFound": {}, "installedImage": ""},
+    **{"status": "failed", "phase": "contact", "reason": "POST Sessions answers 401"},
+}
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_in_service_one_failed_contact_leaves_a_look_and_no_restart(confirmed):
+    decision = decide(NEVER_ASKED, SERVING, confirmed)
+    assert (decision.action, decision.phases) == ("update", ("contact", "power", "login"))
+    assert "401" in decision.reason
+
+
+@pytest.mark.parametrize("phase", ["contact", "power", "bios", "firmware", "boot", "deploy", "eject", "login"])
+def test_in_service_what_is_left_of_any_attempt_stops_nothing(phase):
+    decision = decide({**NEVER_ASKED, "phase": phase}, SERVING, False)
+    assert decision.action == "update"
+    assert set(decision.phases) <= {"contact", "power", "login"}
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+def test_in_service_an_image_that_was_never_seen_is_asked_for(confirmed):
+    decision = decide({**READY, "image": "", "installedImage": ""}, SERVING, confirmed)
+    assert (decision.action, decision.phases, decision.detailed) == ("update", ("contact", "login"), {"image": "add"})
+    assert decide({}, SERVING, confirmed).phases == ("contact", "login")
+
+
+@pytest.mark.parametrize(
+    ("path", "seen"), [("image", "i0"), ("bios.SriovEnable", "Disabled"), ("firmware.BMC", "1.3.0")]
+)
+def test_in_service_drift_that_was_seen_still_asks_for_confirmation_after_a_failed_contact(path, seen):
+    old = change({**READY, "status": "failed", "phase": "contact"}, path, seen)
+    assert decide(old, SERVING, False).action == "refuse"
+    assert decide(old, SERVING, True).action == "update"
+
+
+def test_in_service_back_from_quarantine_is_a_look():
+    old = {**NEVER_ASKED, "state": "quarantined", "phase": "quarantined"}
+    decision = decide(old, SERVING, False)
+    assert (decision.action, decision.phases) == ("update", ("contact", "power", "login"))
+    assert decide({**READY, "state": "quarantined"}, SERVING, False).phases == ("contact", "power", "login")
+
+
+def test_a_confirmed_installation_that_broke_off_goes_on_when_confirmed_again():
+    old = {**READY, "status": "late", "phase": "deploy", "image": "", "installedImage": ""}
+    assert decide(old, SERVING, True).phases == ("contact", "deploy", "eject", "login")
+    assert decide(old, SERVING, False).phases == ("contact", "login")
+
+
+def test_a_machine_in_service_that_is_to_be_off_is_not_switched_off_by_what_is_left():
+    old = {**READY, "power": "Off", "status": "failed", "phase": "contact"}
+    assert decide(old, {**SERVING, "power": "Off"}, False).phases == ("contact", "login")
