@@ -165,6 +165,8 @@ def test_a_run_that_is_interrupted_or_killed_ends_its_engine_in_order_and_leaves
     site.describe()
     site.find("gpu-001", sleep=5)
     code = (
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job ignores it
         "from pathlib import Path\n"
         "from supernode import design, spec\n"
         "from supernode.bringup import provision\n"
