@@ -82,3 +82,26 @@ def test_test_modules_have_names_of_their_own():
     """Pytest keeps modules by base name; the rollout checks also run inside a process that has loaded others."""
     names = [p.name for p in tracked() if p.name.startswith("test_") and p.suffix == ".py"]
     assert sorted(n for n in set(names) if names.count(n) > 1) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "ignored"),
+    [
+        ("inventories/site/delivery/bmc-password", True),
+        ("inventories/lab/delivery/machines.csv", True),
+        ("inventories/lab/machines.yml", True),
+        ("inventories/site/machines.yml", False),
+        ("inventories/site/allocation.yml", False),
+    ],
+)
+def test_a_delivery_is_never_committed(path, ignored):
+    """It holds the BMCs' password; a real site's bound machines and allocation, though, are documents."""
+    done = subprocess.run(["git", "check-ignore", "-q", "--no-index", path], cwd=ROOT, check=False)
+    assert done.returncode == (0 if ignored else 1)
+
+
+def test_the_markers_name_targets_that_exist():
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = re.findall(r"\(make ([a-z-]+)\)", (ROOT / "pyproject.toml").read_text())
+    assert named
+    assert set(named) <= set(targets)
