@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from supernode import packaged
-from supernode.errors import CouldNotRun
+from supernode.errors import CouldNotRun, WrongInput
 from supernode.records import Outputs
 
 DOCUMENTS = ("environment", "allocation", "machines")
@@ -83,7 +83,7 @@ def find(environment: str) -> EnvironmentFolder:
     """Find an environment by name (under inventories/ or inventories/examples/) or by path.
 
     Raises:
-        CouldNotRun: no folder of that name holds an environment.yml; the hint lists those that do.
+        WrongInput: no folder of that name holds an environment.yml; the hint lists those that do.
     """
     base = root()
     places = [base / "inventories" / environment, base / "inventories" / "examples" / environment, Path(environment)]
@@ -92,7 +92,7 @@ def find(environment: str) -> EnvironmentFolder:
         if (place / "environment.yml").is_file():
             return EnvironmentFolder(place.resolve().name, place.resolve(), base)
     known = sorted(p.parent.name for p in (base / "inventories").glob("**/environment.yml"))
-    raise CouldNotRun(environment, "no such environment", f"known here: {', '.join(known) or 'none'}; a path works too")
+    raise WrongInput(environment, "no such environment", f"known here: {', '.join(known) or 'none'}; a path works too")
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from supernode.cli import inputs
 from supernode.cli.output import emit, errors_end_the_process
-from supernode.errors import CouldNotRun, Problem
+from supernode.errors import Problem, WrongInput
 
 if TYPE_CHECKING:
     from supernode.design.assigning import Delivered
@@ -79,12 +79,16 @@ def _rows(slot: str | None, sheet: Path | None, identity: dict[str, str]) -> lis
     from supernode.design import assigning
 
     if (slot is None) == (sheet is None):
-        raise typer.BadParameter("give a slot, or --sheet with the folder of a delivery")
+        what = "takes a slot or --sheet, one of them"
+        raise WrongInput(
+            "assign", what, "--sheet DIR binds a delivery; a slot and its --serial or --bmc-mac one machine"
+        )
     if slot is not None:
         return [assigning.Delivered(slot, "", identity)]
     if identity or sheet is None:
-        raise typer.BadParameter("--sheet brings the identities: give them for one slot only")
+        raise WrongInput("--sheet", "brings the identities itself", "leave --serial and the like out, or name one slot")
     found = [name for name in assigning.COLUMNS if (sheet / name).is_file()]
     if not found:
-        raise CouldNotRun(str(sheet), "no machines.csv or switches.csv lies there")
+        hint = f"name the folder of the delivery; it holds {' or '.join(assigning.COLUMNS)}"
+        raise WrongInput(str(sheet), "no machines.csv or switches.csv lies there", hint)
     return [row for name in found for row in assigning.read_sheet(name, (sheet / name).read_text(encoding="utf-8"))]

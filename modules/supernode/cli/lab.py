@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from supernode.workspace import EnvironmentFolder
 
 app = typer.Typer(
-    help="A datacentre on this machine: BMCs, switches, systems, faults to order. Example: supernode lab start lab",
+    help="A datacentre on this machine: BMCs, switches, systems, faults. Example: sudo supernode lab start lab",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -41,9 +41,13 @@ def start(environment: Environment, as_json: AsJson = False) -> None:
 
     Example: sudo supernode lab start lab
     """
+    from supernode.lab.places import roots_alone
+
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
-        started = begin(folder, inputs.design(folder))
+        design = inputs.design(folder)
+        with roots_alone(folder.name):
+            started = begin(folder, design)
     done = "runs already" if started.unchanged else f"started in {started.seconds:.1f} s"
     data = {"lab": folder.name, "unchanged": started.unchanged, "seconds": round(started.seconds, 3)}
     emit(
@@ -80,7 +84,7 @@ def stop(environment: Environment, as_json: AsJson = False) -> None:
 def status(environment: Environment, as_json: AsJson = False) -> None:
     """Show the lab's machines and switches, and the faults that stand.
 
-    Example: supernode lab status lab
+    Example: sudo supernode lab status lab
     """
     from supernode.lab import control
     from supernode.lab.places import Places
@@ -100,13 +104,13 @@ def console(
 ) -> None:
     """Show a machine's serial console, and go on with what it writes.
 
-    Example: supernode lab console lab gpu-001
+    Example: sudo supernode lab console lab gpu-001
     """
     from supernode.lab import artefacts
-    from supernode.lab.places import Places
+    from supernode.lab.places import Places, roots_alone
 
     places = Places.of(Path(environment).name)
-    with errors_end_the_process():
+    with errors_end_the_process(), roots_alone(places.name):
         path = places.slot(artefacts.read(places.artefacts).slot(device)).console
         tail = path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:] if path.is_file() else []
         if as_json:
@@ -132,11 +136,11 @@ def fault(
     bmc-dead, bmc-slow, bmc-503, host-never-boots, host-hung and kernel-message take a server; missing-cable and
     slow-link a cable; swap-cable two.
 
-    Example: supernode lab fault lab swap-cable gpu-002:rail1 gpu-002:rail5
-    Example: supernode lab fault lab slow-link C00042 --set factor=0.3
-    Example: supernode lab fault lab slow-link C00042 --clear
+    Example: sudo supernode lab fault lab swap-cable gpu-002:rail1 gpu-002:rail5
+    Example: sudo supernode lab fault lab slow-link C00042 --set factor=0.3
+    Example: sudo supernode lab fault lab slow-link C00042 --clear
     """
-    from supernode.errors import CouldNotRun
+    from supernode.errors import WrongInput
     from supernode.lab import faults, inject
 
     lab = Path(environment).name
@@ -146,7 +150,7 @@ def fault(
         else:
             arguments = dict(pair.partition("=")[::2] for pair in set_ or ())
             if any("=" not in pair for pair in set_ or ()):
-                raise CouldNotRun(
+                raise WrongInput(
                     "--set", "takes name=value", f"supernode lab fault {lab} slow-link C00001 --set factor=0.3"
                 )
             chosen = faults.checked(name, targets or (), arguments)
@@ -166,12 +170,15 @@ def doctor(
     Example: sudo supernode lab doctor lab
     """
     from supernode.lab import doctor as examiner
+    from supernode.lab.places import roots_alone
 
     traits = list(examiner.examine())
     if environment is not None:
         folder, locate = inputs.find(environment)
         with errors_end_the_process(locate):
-            traits.append(_capacity(inputs.design(folder)))
+            design = inputs.design(folder)
+            with roots_alone(folder.name):
+                traits.append(_capacity(design))
     rows = [{**vars(trait), "verdict": trait.verdict} for trait in traits]
     emit(rows, as_json=as_json, text=lambda: _doctor_table(traits))
     if any(trait.verdict == "missing" for trait in traits):

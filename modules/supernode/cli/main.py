@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import typer
 
 from supernode.cli.allocate import allocate
@@ -12,8 +15,10 @@ from supernode.cli.design import design
 from supernode.cli.destroy import destroy
 from supernode.cli.engine import engine
 from supernode.cli.image import image
+from supernode.cli.kinds import kinds
 from supernode.cli.lab import app as lab
 from supernode.cli.lab_up import up
+from supernode.cli.output import describe
 from supernode.cli.plan import plan
 from supernode.cli.report import report
 from supernode.cli.runs import runs
@@ -21,6 +26,7 @@ from supernode.cli.serve import serve
 from supernode.cli.shell import shell
 from supernode.cli.show import show
 from supernode.cli.verify import verify
+from supernode.errors import SupernodeError
 
 app = typer.Typer(
     help="GPU supernodes from racked metal to a verified cluster. Begin with `supernode check lab`.",
@@ -32,7 +38,8 @@ app = typer.Typer(
 )
 
 for _verb in (
-    check, design, show, allocate, assign, plan, bringup, verify, report, runs, shell, engine, image, serve, destroy,
+    check, kinds, design, show, allocate, assign, plan, bringup, verify, report, runs, shell, engine, image, serve,
+    destroy,
 ):  # fmt: skip
     app.command()(_verb)
 
@@ -41,5 +48,20 @@ app.add_typer(lab, name="lab")
 
 
 def main() -> None:
-    """Run the command line; the entry point of the package."""
-    app()
+    """Run the command line; the entry point of the package.
+
+    An error that no verb foresaw ends with 3 like everything that could not run: 1 says that there are findings.
+    """
+    try:
+        app()
+    except SupernodeError as error:
+        sys.stderr.write(describe(error) + "\n")
+        raise SystemExit(error.exit_code) from error
+    except Exception as error:
+        if os.environ.get("SUPERNODE_TRACEBACK") == "1":
+            import traceback
+
+            traceback.print_exception(error)
+        hint = "this is a fault of supernode; SUPERNODE_TRACEBACK=1 shows where"
+        sys.stderr.write(f"error: {type(error).__name__}: {error}\n\nhint: {hint}\n")
+        raise SystemExit(SupernodeError.exit_code) from error

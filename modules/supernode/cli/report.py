@@ -28,6 +28,8 @@ def report(
 
     Example: supernode report lab
     """
+    from rich.console import Group
+
     from supernode.cli import inputs, runs
     from supernode.report import html as page
     from supernode.report import json as run_json
@@ -43,8 +45,14 @@ def report(
         write_atomically(target, page.render(record, _design(folder, record), page.Proof(*checks.proof())))
         if junit is not None:
             write_atomically(junit, xml.render(record))
-    emit(run_json.to_json(record), as_json=as_json, text=lambda: text.render(record))
+    emit(run_json.to_json(record), as_json=as_json, text=lambda: Group(text.render(record), _proof(*checks.proof())))
     say(f"report: {target}")
+
+
+def _proof(proven: int, modelled: int) -> str:
+    return (
+        f"checks: {proven} proven against recorded or live tools, {modelled} modelled on documented or composed output"
+    )
 
 
 def _design(folder: EnvironmentFolder, record: Run) -> Design | None:

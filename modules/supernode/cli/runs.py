@@ -59,18 +59,21 @@ def pick(folder: EnvironmentFolder, run_id: str | None) -> tuple[Path, Run]:
     """Return one run by its id or a part of it, the last without one.
 
     Raises:
-        CouldNotRun: there is none, or more than one fits.
+        WrongInput: no run, or more than one, is called so.
+        CouldNotRun: there is none yet, or it cannot be read.
     """
-    from supernode.errors import CouldNotRun
+    from supernode.errors import CouldNotRun, WrongInput
 
     files = run_files(folder)
     fitting = [f for f in files if run_id is None or f.parent.name.startswith(run_id) or f.parent.name.endswith(run_id)]
-    if not files or not fitting:
-        raise CouldNotRun(str(folder.runs), f"no run {run_id or 'yet'}", f"supernode runs {folder.name}")
+    if not files:
+        raise CouldNotRun(str(folder.runs), "no run yet", f"supernode bringup {folder.name}")
+    if not fitting:
+        raise WrongInput(str(run_id), "no such run", f"`supernode runs {folder.name}` lists them")
     if run_id is not None and len(fitting) > 1:
         names = ", ".join(f.parent.name for f in fitting[-5:])
-        raise CouldNotRun(run_id, f"fits {len(fitting)} runs", f"say more of its id: {names}")
+        raise WrongInput(run_id, f"fits {len(fitting)} runs", f"say more of its id: {names}")
     record = read(fitting[-1])
     if record is None:
-        raise CouldNotRun(str(fitting[-1]), "cannot be read")
+        raise CouldNotRun(str(fitting[-1]), "cannot be read", f"`supernode runs {folder.name}` lists the others")
     return fitting[-1], record

@@ -33,7 +33,8 @@ def shell(
     Selects the environment's stacks and makes those that are missing, sets the engine's variables and its parallelism,
     and has `supernode serve` running, for machines boot from it. Leave the shell with exit.
 
-    Examples: supernode shell lab, then pulumi preview -s lab; or eval "$(supernode shell lab --print)"
+    Example: supernode shell lab, then pulumi preview -s lab
+    Example: eval "$(supernode shell lab --print)"
     """
     from supernode.bringup.provision import Session, prepare_stack
     from supernode.cli import inputs

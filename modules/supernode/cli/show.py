@@ -9,7 +9,7 @@ import typer
 
 from supernode.cli import inputs
 from supernode.cli.output import emit, errors_end_the_process
-from supernode.errors import CouldNotRun
+from supernode.errors import WrongInput
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -35,7 +35,7 @@ def show(
         found = document(computed, name)
         if file is not None:
             if file not in found["files"]:
-                raise CouldNotRun(name, f"no file {file} is designed for it", f"files: {', '.join(found['files'])}")
+                raise WrongInput(name, f"no file {file} is designed for it", f"files: {', '.join(found['files'])}")
             emit({file: found["files"][file]}, as_json=as_json, text=lambda: found["files"][file].rstrip("\n"))
             return
     emit(found, as_json=as_json, text=lambda: _text(name, found))
@@ -48,8 +48,10 @@ def _name(computed: Design, device: str) -> str:
     name = computed.slots.get(device, device)
     if name not in names:
         near = difflib.get_close_matches(device, [*names, *computed.slots], n=1)
-        raise CouldNotRun(
-            device, f"{computed.name} has no such device or slot", f"did you mean {near[0]}?" if near else None
+        raise WrongInput(
+            device,
+            f"{computed.name} has no such device or slot",
+            f"did you mean {near[0]}?" if near else f"`supernode design {computed.name}` lists them",
         )
     return name
 

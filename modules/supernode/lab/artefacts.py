@@ -14,7 +14,8 @@ from ipaddress import IPv4Address, IPv4Interface, IPv4Network, collapse_addresse
 from pathlib import Path
 from typing import Any
 
-from supernode.errors import CouldNotRun
+from supernode.errors import CouldNotRun, WrongInput
+from supernode.lab.places import roots_alone
 from supernode.units import MbitPerS
 
 FILES = ("cabling.csv", "bmc.csv", "switches.csv", "site.json", "authorized_keys")
@@ -100,12 +101,12 @@ class Artefacts:
         """Return the slot of a server or switch.
 
         Raises:
-            CouldNotRun: no such device.
+            WrongInput: no such device.
         """
         rows = [(row.slot, row.device) for row in self.servers] + [(row.slot, row.device) for row in self.switches]
         found = next((slot for slot, device in rows if device_or_slot in (slot, device)), None)
         if found is None:
-            raise CouldNotRun(device_or_slot, f"is no device of {self.site.name}", "`supernode lab status` lists them")
+            raise WrongInput(device_or_slot, f"is no device of {self.site.name}", "`supernode lab status` lists them")
         return found
 
     def cables_of(self, device: str) -> tuple[Cable, ...]:
@@ -143,7 +144,8 @@ def read(folder: Path) -> Artefacts:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with roots_alone(path.parent.parent.name):
+            return path.read_text(encoding="utf-8")
     except OSError as error:
         raise CouldNotRun(
             str(path), f"cannot be read ({error.strerror})", "`supernode lab start` exports the artefacts first"

@@ -1,6 +1,7 @@
 """The daemon's socket: one JSON document a line, each way.
 
-Asked `{"do": "status"}`, it answers `{"ok": true, "answer": {...}}` or `{"ok": false, "where", "what", "hint"}`.
+Asked `{"do": "status"}`, it answers `{"ok": true, "answer": {...}}`, or `{"ok": false}` with "where", "what", "hint" and
+"wrong": whether the request itself was, so that the command ends with 2.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from supernode.errors import CouldNotRun, SupernodeError
+from supernode.errors import CouldNotRun, SupernodeError, WrongInput
+from supernode.lab.places import roots_alone
 
 log = logging.getLogger(__name__)
 Handler = Callable[[Mapping[str, Any]], Awaitable[Any]]
@@ -44,7 +46,8 @@ async def _answer(handler: Handler, line: bytes) -> dict[str, Any]:
     try:
         return {"ok": True, "answer": await handler(json.loads(line))}
     except CouldNotRun as error:
-        return {"ok": False, "where": error.where, "what": error.what, "hint": error.hint}
+        wrong = isinstance(error, WrongInput)
+        return {"ok": False, "where": error.where, "what": error.what, "hint": error.hint, "wrong": wrong}
     except (SupernodeError, KeyError, TypeError, ValueError) as error:
         log.exception("a request failed")
         return {"ok": False, "where": "lab", "what": f"{type(error).__name__}: {error}", "hint": None}
@@ -56,7 +59,7 @@ def ask(path: Path, request: Mapping[str, Any], timeout_s: float = 60.0) -> Any:
     Raises:
         CouldNotRun: no lab runs, it does not answer in time, or what it refused with.
     """
-    with socket.socket(socket.AF_UNIX) as connection:
+    with socket.socket(socket.AF_UNIX) as connection, roots_alone(path.parent.name):
         connection.settimeout(timeout_s)
         try:
             connection.connect(str(path))
@@ -65,6 +68,8 @@ def ask(path: Path, request: Mapping[str, Any], timeout_s: float = 60.0) -> Any:
                 line = stream.readline()
         except (FileNotFoundError, ConnectionRefusedError) as error:
             raise CouldNotRun(path.parent.name, "no lab runs", f"supernode lab start {path.parent.name}") from error
+        except PermissionError:
+            raise
         except OSError as error:
             raise CouldNotRun(
                 path.parent.name, f"the lab does not answer ({error})", f"see {path.parent / 'daemon.log'}"
@@ -73,5 +78,6 @@ def ask(path: Path, request: Mapping[str, Any], timeout_s: float = 60.0) -> Any:
         raise CouldNotRun(path.parent.name, "the lab ended while it was asked", f"see {path.parent / 'daemon.log'}")
     reply = json.loads(line)
     if not reply["ok"]:
-        raise CouldNotRun(reply["where"], reply["what"], reply["hint"])
+        kind = WrongInput if reply.get("wrong") else CouldNotRun
+        raise kind(reply["where"], reply["what"], reply["hint"])
     return reply["answer"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from supernode import catalog
-from supernode.errors import CouldNotRun
+from supernode.errors import CouldNotRun, WrongInput
 from supernode.lab import clock, netspace, switches, wiring
 from supernode.lab.artefacts import Artefacts, Server
 from supernode.lab.bmc.fleet import Fleet
@@ -112,7 +112,7 @@ class Datacentre:
         server = self.artefacts.server(target)
         if server is None:
             known = ", ".join(row.device for row in self.artefacts.servers[:6])
-            raise CouldNotRun(
+            raise WrongInput(
                 target, "is no server of this lab", f"servers: {known}{' …' if len(self.artefacts.servers) > 6 else ''}"
             )
         return server.slot

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from supernode import workspace
-from supernode.errors import CouldNotRun
+from supernode.errors import WrongInput
 from supernode.lab.bmc import faults as bmc_faults
+from supernode.lab.places import roots_alone
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Fault:
         """Read a fault and check it against its kind.
 
         Raises:
-            CouldNotRun: no such fault, another number of targets, or an argument it does not take.
+            WrongInput: no such fault, another number of targets, or an argument it does not take.
         """
         return checked(document["name"], document["targets"], document.get("arguments") or {})
 
@@ -82,17 +83,18 @@ def checked(name: str, targets: Sequence[str], arguments: Mapping[str, Any]) -> 
     """Make a fault, with its kind's defaults for what is not given.
 
     Raises:
-        CouldNotRun: no such fault, another number of targets, or an argument it does not take.
+        WrongInput: no such fault, another number of targets, or an argument it does not take.
     """
     kind = KINDS.get(name)
     if kind is None:
-        raise CouldNotRun(name, "is no fault", f"known: {', '.join(KINDS)}")
+        raise WrongInput(name, "is no fault", f"known: {', '.join(KINDS)}")
     if len(targets) != len(kind.targets):
-        raise CouldNotRun(name, f"takes {' '.join(kind.targets)}, not {' '.join(targets) or 'nothing'}")
+        what = f"takes {' '.join(kind.targets)}, not {' '.join(targets) or 'nothing'}"
+        raise WrongInput(name, what, f"supernode lab fault ENV {name} {' '.join(kind.targets)}")
     given = {}
     for key, value in arguments.items():
         if key not in kind.arguments:
-            raise CouldNotRun(name, f"takes no argument {key!r}", f"its arguments: {_list(kind.arguments)}")
+            raise WrongInput(name, f"takes no argument {key!r}", f"its arguments: {_list(kind.arguments)}")
         given[key] = _typed(name, key, value, kind.arguments[key])
     return Fault(name, tuple(targets), {**kind.arguments, **given})
 
@@ -105,7 +107,7 @@ def _typed(name: str, key: str, value: Any, default: Any) -> Any:
             else type(default)(json.loads(value))
         )
     except (TypeError, ValueError) as error:
-        raise CouldNotRun(name, f"cannot take {key}={value!r}", f"it is like {default!r}") from error
+        raise WrongInput(name, f"cannot take {key}={value!r}", f"it is like {default!r}") from error
 
 
 def _list(arguments: Mapping[str, Any]) -> str:
@@ -120,9 +122,10 @@ class Standing:
 
     def read(self) -> tuple[Fault, ...]:
         """Return the faults in the order of their injection."""
-        if not self.path.is_file():
-            return ()
-        return tuple(Fault.from_json(row) for row in json.loads(self.path.read_text(encoding="utf-8")))
+        with roots_alone(self.path.parent.name):
+            if not self.path.is_file():
+                return ()
+            return tuple(Fault.from_json(row) for row in json.loads(self.path.read_text(encoding="utf-8")))
 
     def add(self, fault: Fault) -> None:
         """Keep a fault, in the place of one of the same kind and place."""
@@ -140,5 +143,6 @@ class Standing:
         self.path.unlink(missing_ok=True)
 
     def _write(self, faults: Sequence[Fault]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        workspace.write_atomically(self.path, json.dumps([fault.to_json() for fault in faults], indent=1))
+        with roots_alone(self.path.parent.name):
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            workspace.write_atomically(self.path, json.dumps([fault.to_json() for fault in faults], indent=1))

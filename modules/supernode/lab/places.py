@@ -17,6 +17,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,6 +30,19 @@ NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 def labs_root() -> Path:
     """Return the folder of all labs: SUPERNODE_LAB_ROOT, else /var/lib/supernode-lab."""
     return Path(os.environ.get("SUPERNODE_LAB_ROOT", "/var/lib/supernode-lab"))
+
+
+@contextmanager
+def roots_alone(lab: str) -> Iterator[None]:
+    """Say what to do where a lab's folder does not open: it is root's, and so are the lab's verbs.
+
+    Raises:
+        CouldNotRun: in the place of a PermissionError.
+    """
+    try:
+        yield
+    except PermissionError as error:
+        raise CouldNotRun(lab, "needs root", "sudo supernode lab …") from error
 
 
 @dataclass(frozen=True)

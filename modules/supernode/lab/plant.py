@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from supernode.errors import CouldNotRun
+from supernode.errors import CouldNotRun, WrongInput
 from supernode.lab import netspace, wiring
 from supernode.lab.artefacts import Artefacts, Cable
 from supernode.lab.chassis import manufactured_mac
@@ -66,7 +66,7 @@ class CablePlant:
                 (cable.b_device, cable.b_port),
             ):
                 return cable
-        raise CouldNotRun(
+        raise WrongInput(
             target, "is no cable of this lab", "name it by its id (C00001) or one of its ends (gpu-001:rail0)"
         )
 
