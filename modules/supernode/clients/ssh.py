@@ -6,7 +6,9 @@ paramiko blocks, so every call runs on one pool of this module; an event loop is
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
+import hashlib
 import io
 import shlex
 import socket
@@ -79,6 +81,16 @@ async def _threaded(work: Callable[[], _T]) -> _T:
 def key_line(key: paramiko.PKey) -> str:
     """Write a public key in authorized_keys form without a comment."""
     return f"{key.get_name()} {key.get_base64()}"
+
+
+def fingerprint(line: str) -> str:
+    """Return a public key's fingerprint as `ssh-keygen -l` writes it; the line itself where it is no key."""
+    words = line.split()
+    try:
+        blob = base64.b64decode(words[1], validate=True)
+    except (IndexError, ValueError):
+        return line
+    return "SHA256:" + base64.b64encode(hashlib.sha256(blob).digest()).decode().rstrip("=")
 
 
 def same_key(one: str, other: str) -> bool:

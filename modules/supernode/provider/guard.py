@@ -35,18 +35,27 @@ async def permit(job: Job, act: str) -> None:
 
 
 async def in_service_now(folder: Path, slot: str) -> bool:
-    """Look the slot up in machines.yml: in service is a record in any but the idle states; no record is not."""
+    """Look the slot up in machines.yml: all but a record in one of the idle states is in service, no record too.
+
+    A machine gets its record, with the state new, when `supernode assign` binds it: before that there is none to touch.
+
+    Raises:
+        RefusedError: the file cannot be read, so that nobody can say.
+    """
     return await asyncio.to_thread(_in_service, folder / "machines.yml", slot)
 
 
 def _in_service(path: Path, slot: str) -> bool:
     try:
         stamp = path.stat()
+        slots = _slots(os.fspath(path), stamp.st_mtime_ns, stamp.st_size)
     except FileNotFoundError:
-        return False
-    slots = _slots(os.fspath(path), stamp.st_mtime_ns, stamp.st_size)
+        return True
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        why = " ".join(str(error).split())
+        raise RefusedError(f"{slot} counts as in service: {path} cannot be read: {why}") from error
     record = slots.get(slot)
-    return isinstance(record, dict) and str(record.get("state")) not in IDLE
+    return not isinstance(record, dict) or str(record.get("state", "new")) not in IDLE
 
 
 @lru_cache(maxsize=4)

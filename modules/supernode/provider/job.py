@@ -97,6 +97,8 @@ class Job:
     Attributes:
         before: the enrolment record as it stood before the machine was booted for deployment.
         booted: the deploy ISO was booted in this job.
+        pinned: the host keys that this machine is known by; nothing that is reported later takes their place, except
+            what a machine reports that was booted in this job.
     """
 
     wanted: Wanted
@@ -107,6 +109,7 @@ class Job:
     phase_deadline: Deadline = field(default_factory=lambda: Deadline(0))
     before: Enrolment | None = None
     booted: bool = False
+    pinned: tuple[str, ...] = ()
     _bmc: Bmc | None = None
 
     @property

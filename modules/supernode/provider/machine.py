@@ -6,16 +6,16 @@ is (`supernode:powerOffOnDelete` switches it off). What a change means is `plan.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from supernode.clients import enrolment
+from supernode.clients import ssh
 from supernode.clients.redfish import Patience
 from supernode.errors import CouldNotRun
 from supernode.provider import check, guard, importing, schema
 from supernode.provider.bmc import normal
 from supernode.provider.check import Failure
-from supernode.provider.job import Job, RefusedError, Wanted, begin
+from supernode.provider.job import Job, PhaseFailedError, RefusedError, Wanted, begin
 from supernode.provider.phases import bios, firmware, login
 from supernode.provider.phases.run import Outcome, run
 from supernode.provider.resource import Decide, Difference, Found, InitFailedError, Properties, Scene
@@ -60,6 +60,8 @@ class MachineResource:
             async with begin(wanted, scene, self._patience) as job:
                 outcome = await self._create(job, inputs)
                 return self._finish(job, inputs, {}, outcome)
+        except RefusedError as error:
+            return self._finish(None, inputs, {}, Outcome("failed", "contact", str(error), refused=True), scene)
         except CouldNotRun as error:
             return self._finish(None, inputs, {}, Outcome("failed", "contact", str(error)), scene)
 
@@ -74,8 +76,8 @@ class MachineResource:
             job.scene.say("contact", "runs the wanted image already: adopted")
             await look(job)
             old = _outputs(inputs, {}, job, Outcome())
-        elif in_service and not confirmed:
-            return await run(job, IN_SERVICE_PHASES)
+        elif in_service:  # even if confirmed: what runs on it was never seen
+            return await _run_and_look(job, IN_SERVICE_PHASES, {})
         decision = self._decide(old, inputs, confirmed)
         if decision.action == "refuse":
             return Outcome("ready", "", decision.reason, refused=True)
@@ -96,7 +98,8 @@ class MachineResource:
             return _outputs(new, old, None, Outcome())
         try:
             async with begin(wanted, scene, self._patience) as job:
-                return self._finish(job, new, known, await run(job, decision.phases))
+                job.pinned = tuple(known.get("hostKeys") or ())
+                return self._finish(job, new, known, await _run_and_look(job, decision.phases, known))
         except CouldNotRun as error:
             return self._finish(None, new, known, Outcome("failed", "contact", str(error)), scene)
 
@@ -107,18 +110,23 @@ class MachineResource:
         wanted = Wanted.of(inputs or old)
         if wanted.state == "quarantined":
             return Found(resource_id, old, inputs)
+        kept = Outcome(old.get("status", "ready"), old.get("phase", ""), old.get("reason", ""))
         try:
             async with begin(wanted, scene, self._patience) as job:
+                job.pinned = () if _another(old, wanted) else tuple(old.get("hostKeys") or ())
                 outcome = await run(job, ())
                 if outcome.status != "ready":
                     raise CouldNotRun(wanted.name, outcome.reason)
-                await look(job)
+                try:
+                    await look(job)
+                except PhaseFailedError as error:
+                    scene.warn(f"{wanted.name}: {error}")
+                    kept = Outcome("failed", "login", str(error))
         except CouldNotRun as error:
             if not old:
                 raise
             scene.warn(f"{wanted.name}: cannot be read: {error}")
             return Found(resource_id, old, inputs)
-        kept = Outcome(old.get("status", "ready"), old.get("phase", ""), old.get("reason", ""))
         outputs = _outputs(inputs or old, old, job, kept)
         seen = {k: outputs[k] for k in ("power", "bios", "image", "firmware") if k in (inputs or old)}
         return Found(wanted.slot, outputs, {**inputs, **seen})
@@ -176,8 +184,29 @@ def _another(old: Properties, wanted: Wanted) -> bool:
     return any(name in before and normal(before[name]) != normal(value) for name, value in wanted.identity.items())
 
 
+async def _run_and_look(job: Job, phases: Sequence[str], known: Properties) -> Outcome:
+    """Run the phases; where settings were never read, as after a failed contact, read them now.
+
+    Without that, a machine in service would differ for ever in what nobody asked it for.
+    """
+    outcome = await run(job, phases)
+    if outcome.status == "ready" and job.wanted.power != "Off":
+        try:
+            if job.wanted.bios and not (job.seen.bios or known.get("biosApplied")):
+                job.seen.bios = await bios.read(job)
+            if job.wanted.firmware and not (job.seen.firmware or known.get("firmwareFound")):
+                job.seen.firmware = await firmware.read(job)
+        except CouldNotRun as error:
+            job.scene.warn(f"{job.wanted.name}: its settings cannot be read: {error}")
+    return outcome
+
+
 async def look(job: Job) -> None:
-    """Read everything that can drift; what cannot be asked stays unknown."""
+    """Read everything that can drift; what cannot be asked stays unknown.
+
+    Raises:
+        PhaseFailedError: the host shows another key than the pinned one.
+    """
     job.seen.power = await job.bmc.power()
     if job.wanted.bios:
         job.seen.bios = await bios.read(job)
@@ -192,14 +221,16 @@ async def _runs_image(job: Job) -> bool:
     if job.seen.power != "On":
         return False
     try:
-        record = await enrolment.fetch(job.wanted.enrolment, await job.media_tls())
+        keys = await login.known_keys(job)
+        found = await login.image(job, keys) if keys else None
+    except ssh.HostKeyMismatch as error:
+        if job.pinned:
+            raise PhaseFailedError(login.mismatch(error, job.pinned)) from error
+        return False  # what a report says of a machine that nobody knows yet is no more than that
     except CouldNotRun:
-        return False
-    if record is None or not record.host_keys:
-        return False
-    found = await login.try_image(job, record.host_keys)
+        return False  # it cannot be asked just now, which says nothing
     if found is not None:
-        job.seen.image, job.seen.host_keys = found, record.host_keys
+        job.seen.image, job.seen.host_keys = found, keys
     return found == job.wanted.image and bool(found)
 
 
@@ -213,9 +244,9 @@ def _outputs(inputs: Properties, old: Properties, job: Job | None, outcome: Outc
     wanted_bios, wanted_firmware = inputs.get("bios") or {}, inputs.get("firmware") or {}
     applied = known(seen and seen.bios, "biosApplied", {})
     firmware_found = known(seen and seen.firmware, "firmwareFound", {})
-    image = known(seen and seen.image, "installedImage", "")
-    if job is not None and job.booted and not job.seen.image:
-        image = ""  # the disk was being written
+    image, host_keys = known(seen and seen.image, "installedImage", ""), known(seen and seen.host_keys, "hostKeys", ())
+    if job is not None and job.booted:  # the disk was being written, and the key of the system before went with it
+        image, host_keys = job.seen.image, job.seen.host_keys
     power = known(seen and seen.power, "powerState", "")
     return {
         **inputs,
@@ -229,7 +260,7 @@ def _outputs(inputs: Properties, old: Properties, job: Job | None, outcome: Outc
         "evidence": list(outcome.evidence),
         "serial": known(seen and seen.serial, "serial", ""),
         "uuid": known(seen and seen.uuid, "uuid", ""),
-        "hostKeys": list(known(seen and seen.host_keys, "hostKeys", ())),
+        "hostKeys": list(host_keys),
         "installedImage": image,
         "powerState": power,
         "biosApplied": applied,

@@ -191,6 +191,7 @@ async def rack(folder: Path, habits: Habits | None = None, **changes: Any) -> As
     for name, text in {"bmc-password": PASSWORD + "\n", "id_ed25519": user_text}.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o600)
+    (folder / "machines.yml").write_text(f"schema: 1\nslots:\n  {SLOT}: {{state: new}}\n")
     records: dict[str, dict[str, Any]] = {}
     stamp = iter(range(1, 1000))
     host = Host(user_key, lambda r: records.update({NAME: {**r, "at": next(stamp)}}), port=free_port())

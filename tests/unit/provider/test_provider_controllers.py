@@ -9,9 +9,10 @@ from loopback_tls import authority
 from rack import QUICK, SLOT, Log
 
 from supernode.clients import redfish
-from supernode.provider import bmc, quirks
-from supernode.provider.job import Job, PhaseFailedError, Wanted
+from supernode.provider import bmc, guard, quirks
+from supernode.provider.job import Job, PhaseFailedError, RefusedError, Wanted
 from supernode.provider.phases import bios, boot, firmware, media
+from supernode.provider.phases import eject as eject_phase
 from supernode.provider.resource import Scene
 from supernode.provider.settings import Settings
 from supernode.provider.timing import Deadline
@@ -198,10 +199,10 @@ def test_a_foreign_image_is_ejected_first(tmp_path):
     assert [path for path, _ in served.sent if "Actions" in path] == [EJECT, INSERT]
 
 
-def test_our_own_image_stays(tmp_path):
+def test_our_own_image_is_loaded_afresh_for_what_is_kept_of_it_has_a_dead_token(tmp_path):
     served = tree(drive={"Inserted": True, "Image": URL})
     play(tmp_path, served, fill)
-    assert served.sent == []
+    assert [path for path, _ in served.sent if "Actions" in path] == [EJECT, INSERT]
 
 
 def test_a_2xx_that_did_nothing_is_noticed(tmp_path):
@@ -347,3 +348,60 @@ def test_unknown_counts_as_in_service():
     inputs = {"name": "x", "slot": SLOT, "bmc": {}}
     assert Wanted.of(inputs).in_service
     assert not Wanted.of({**inputs, "inService": False}).in_service
+
+
+async def take_out(made):
+    await eject_phase.run(made)
+
+
+@pytest.mark.parametrize("image", ["https://elsewhere/x.iso", "https://boot.internal/boot/gpu-002/1.iso", ""])
+def test_a_medium_that_is_not_ours_stays_in(tmp_path, image):
+    served = tree(drive={"Inserted": True, "Image": image})
+    play(tmp_path, served, take_out)
+    assert served.resources[CD]["Inserted"]
+    assert EJECT not in [path for path, _ in served.sent]
+
+
+@pytest.mark.parametrize("image", [URL, "https://boot.internal/boot/gpu-001/0.iso"])
+def test_our_medium_comes_out_that_of_an_earlier_design_too(tmp_path, image):
+    served = tree(drive={"Inserted": True, "Image": image})
+    play(tmp_path, served, take_out)
+    assert not served.resources[CD]["Inserted"]
+
+
+def test_a_drive_that_does_not_name_its_medium_is_emptied_by_the_job_that_filled_it(tmp_path):
+    served = tree(drive={"Inserted": True, "Image": None})
+
+    async def work(made):
+        made.booted = True
+        await eject_phase.run(made)
+
+    play(tmp_path, served, work)
+    assert not served.resources[CD]["Inserted"]
+
+
+STRANGE = [
+    (None, "in_service"),
+    ("slots:\n", "in_service"),
+    ("", "in_service"),
+    ("slots: {r09u09: {state: new}}\n", "in_service"),
+    (f"slots: {{{SLOT}: {{state: in_service}}}}\n", "in_service"),
+    (f"slots: {{{SLOT}: {{state: unheard-of}}}}\n", "in_service"),
+    (f"slots: {{{SLOT}: in_service}}\n", "in_service"),
+    (f"slots: {{{SLOT}: {{state: new}}}}\n", "idle"),
+    (f"slots: {{{SLOT}: {{state: drained}}}}\n", "idle"),
+]
+
+
+@pytest.mark.parametrize(("text", "means"), STRANGE)
+def test_what_machines_yml_does_not_say_counts_as_in_service(tmp_path, text, means):
+    if text is not None:
+        (tmp_path / "machines.yml").write_text(text)
+    assert asyncio.run(guard.in_service_now(tmp_path, SLOT)) is (means == "in_service")
+
+
+@pytest.mark.parametrize("text", ["slots: {r01u05: {state: new}", "<<<<<<< ours\nslots:\n=======\n"])
+def test_a_machines_yml_that_cannot_be_read_refuses_and_names_the_file(tmp_path, text):
+    (tmp_path / "machines.yml").write_text(text)
+    with pytest.raises(RefusedError, match=r"machines\.yml cannot be read"):
+        asyncio.run(guard.in_service_now(tmp_path, SLOT))

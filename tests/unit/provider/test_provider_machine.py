@@ -6,6 +6,7 @@ import pytest
 from rack import IMAGE, NAME, OTHER_IMAGE, PASSWORD, SLOT, dump, rack
 from ssh_server import line, new_key
 
+from supernode.clients import ssh
 from supernode.provider.resource import InitFailedError
 from supernode.provider.settings import Settings
 
@@ -433,5 +434,118 @@ def test_a_system_that_does_not_go_down_is_forced(tmp_path):
         mended = await stand.update((await stand.read(out)).outputs, deadlineS=8)
         assert mended["status"] == "ready", mended["reason"]
         assert stand.resets()[-2:] == ["GracefulRestart", "ForceRestart"]
+
+    play(tmp_path, scenario)
+
+
+def test_in_service_a_wrong_password_once_is_mended_by_the_right_one(tmp_path):
+    """Known bad: the failed contact left "everything differs", and the machine was to be restarted and installed."""
+
+    async def scenario(stand):
+        await stand.create()
+        before = stand.resets()
+        (tmp_path / "bmc-password").write_text("not-the-password")
+        failed = await stand.create(inService=True)  # the engine's state was lost, say
+        assert (failed["status"], failed["phase"]) == ("failed", "contact")
+        (tmp_path / "bmc-password").write_text(PASSWORD + "\n")
+        mended = await stand.update(failed, inService=True)
+        assert (mended["status"], mended["reason"], mended["installedImage"]) == ("ready", "", IMAGE)
+        assert stand.diff(mended, inService=True) == {}
+        assert stand.resets() == before
+
+    play(tmp_path, scenario)
+
+
+def test_in_service_what_differs_shows_once_it_was_read(tmp_path):
+    async def scenario(stand):
+        await stand.create()
+        stand.bmc.state.bios["WorkloadProfile"] = "General"
+        (tmp_path / "bmc-password").write_text("not-the-password")
+        failed = await stand.create(inService=True)
+        (tmp_path / "bmc-password").write_text(PASSWORD + "\n")
+        looked = await stand.update(failed, inService=True)
+        assert looked["biosApplied"]["WorkloadProfile"] == "General"
+        assert stand.diff(looked, inService=True) == {"bios.WorkloadProfile": "update"}
+        assert "in service" in (await stand.update(looked, inService=True))["reason"]
+
+    play(tmp_path, scenario)
+
+
+def test_in_service_and_unknown_is_not_installed_even_if_confirmed(tmp_path):
+    async def scenario(stand):
+        stand.settings = Settings(reinstall=frozenset({SLOT}))
+        out = await stand.create(inService=True, deadlineS=3)
+        assert (out["status"], out["phase"]) == ("failed", "login")
+        assert stand.host.deploys == 0
+
+    play(tmp_path, scenario)
+
+
+async def exchange_key(stand):
+    """Let another system answer at the machine's address, and report its own key."""
+    await stand.machine.power_off(hard=True)
+    stand.host.key = None
+    await stand.machine.power_on()
+    for _ in range(100):
+        if stand.host.key is not None:
+            return line(stand.host.key)
+        await asyncio.sleep(0.05)
+    raise AssertionError("the host did not come up")
+
+
+def test_a_reported_host_key_does_not_replace_the_pinned_one(tmp_path):
+    """Known bad: whoever could write the enrolment record could put a host of their own in the machine's place."""
+
+    async def scenario(stand):
+        out = await stand.create()
+        other = await exchange_key(stand)
+        assert stand.records[NAME]["host_keys"][0].startswith(other)
+        found = await stand.read(out)
+        assert (found.outputs["status"], found.outputs["phase"]) == ("failed", "login")
+        assert found.outputs["hostKeys"] == out["hostKeys"]
+        for key in (out["hostKeys"][0], other):
+            assert ssh.fingerprint(key) in found.outputs["reason"]
+        assert "--replace" in found.outputs["reason"]
+        again = await stand.update(found.outputs)
+        assert (again["status"], again["phase"], again["hostKeys"]) == ("failed", "login", out["hostKeys"])
+        assert "host key mismatch" in again["reason"]
+        assert stand.host.deploys == 1
+
+    play(tmp_path, scenario)
+
+
+def test_an_installation_of_ours_brings_a_new_key(tmp_path):
+    async def scenario(stand):
+        out = await stand.create()
+        stand.host.lies = OTHER_IMAGE
+        new = await stand.update(out, image=OTHER_IMAGE)
+        assert (new["status"], len(new["hostKeys"])) == ("ready", 1)
+        assert new["hostKeys"] != out["hostKeys"]
+        assert (await stand.read(new)).outputs["status"] == "ready"
+
+    play(tmp_path, scenario)
+
+
+def test_an_installation_that_broke_off_leaves_no_key_behind(tmp_path):
+    async def scenario(stand):
+        out = await stand.create()
+        stand.host.fails = "no disk"
+        broken = await stand.update(out, image=OTHER_IMAGE)
+        assert (broken["phase"], broken["hostKeys"], broken["installedImage"]) == ("deploy", [], "")
+
+    play(tmp_path, scenario)
+
+
+@pytest.mark.parametrize("text", [None, "slots:\n", "slots: {r01u05: {state: new}"])
+def test_without_a_record_that_says_otherwise_nothing_is_stopped(tmp_path, text):
+    async def scenario(stand):
+        out = await stand.create()
+        before = stand.resets()
+        (tmp_path / "machines.yml").unlink()
+        if text is not None:
+            (tmp_path / "machines.yml").write_text(text)
+        kept = await stand.update(out, image=OTHER_IMAGE)
+        assert stand.resets() == before
+        assert "in service" in kept["reason"]
 
     play(tmp_path, scenario)

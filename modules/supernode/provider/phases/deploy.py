@@ -49,7 +49,8 @@ async def run(job: Job) -> None:
     # Where the report names no image, the login that follows asks the host.
     if record.image and record.image != job.wanted.image:
         raise PhaseFailedError(f"the machine reports image {record.image!r}, wanted {job.wanted.image!r}")
-    job.seen.host_keys = record.host_keys
+    if job.booted or not job.pinned:
+        job.seen.host_keys = record.host_keys
 
 
 def _arrived(job: Job, record: Enrolment | None) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from supernode.clients import enrolment, ssh
-from supernode.errors import CouldNotRun
 from supernode.provider.job import Job, PhaseFailedError
 from supernode.provider.timing import Deadline, LateError, until
 
@@ -43,15 +42,31 @@ async def run(job: Job) -> None:
         found = await until(look, job.phase_deadline, "no login", first_s=0.25, longest_s=3.0)
     except LateError as error:
         raise LateError(f"no login ({trouble})", job.phase_deadline.seconds) from error
-    except (ssh.HostKeyMismatch, ssh.LoginRefused) as error:
+    except ssh.HostKeyMismatch as error:
+        raise PhaseFailedError(mismatch(error, keys)) from error
+    except ssh.LoginRefused as error:
         raise PhaseFailedError(str(error)) from error
     job.seen.image, job.seen.host_keys = found, keys
     if found != job.wanted.image:
         raise PhaseFailedError(f"the host runs image {found or 'of no name'}, wanted {job.wanted.image}")
 
 
+def mismatch(error: ssh.HostKeyMismatch, keys: tuple[str, ...]) -> str:
+    """Say in one line which host key was expected, which was shown, and what to do about it."""
+    pinned = " or ".join(ssh.fingerprint(key) for key in keys)
+    return (
+        f"host key mismatch: pinned {pinned}, {error.where} shows {ssh.fingerprint(error.presented)}; "
+        "if the machine was exchanged: supernode assign … --replace"
+    )
+
+
 async def known_keys(job: Job) -> tuple[str, ...]:
-    """Return the keys that the machine reported, if it ever did."""
+    """Return the keys that the machine is known by; where there are none, those that it reported, if it ever did.
+
+    A report cannot replace a pinned key: only this job's own installation makes the machine another one.
+    """
+    if job.pinned and not job.booted:
+        return job.pinned
     record = await enrolment.fetch(job.wanted.enrolment, await job.media_tls())
     return record.host_keys if record is not None else ()
 
@@ -68,11 +83,3 @@ async def image(job: Job, keys: tuple[str, ...]) -> str:
     async with ssh.connect(host, job.wanted.ssh_user, key, keys, port=int(port or 22), limit_s=limit) as host_session:
         result = await host_session.run(["cat", IMAGE_FILE], limit_s=limit, check=False)
     return result.stdout.strip().removeprefix("sha256:") if result.status == 0 else ""
-
-
-async def try_image(job: Job, keys: tuple[str, ...]) -> str | None:
-    """Return the digest, or None when the host cannot be asked just now, which says nothing."""
-    try:
-        return await image(job, keys)
-    except CouldNotRun:
-        return None

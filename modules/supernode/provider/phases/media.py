@@ -26,10 +26,22 @@ async def drive(job: Job) -> Json:
         devices = await job.redfish.members(str(path["@odata.id"]))
         fit = [d for d in devices if _takes_cd(d) and d.get("Id") not in job.bmc.quirks.media_ids_skipped]
         if fit:
-            # One that holds our image already, else an empty one, else the first.
-            ours = [d for d in fit if d.get("Image") == job.wanted.media.get("url")]
+            # One that holds an image of ours already, else an empty one, else the first.
+            ours = [d for d in fit if is_ours(job, d)]
             return (ours or [d for d in fit if not d.get("Inserted")] or fit)[0]
     raise PhaseFailedError("the controller offers no virtual drive that takes a CD image")
+
+
+def is_ours(job: Job, device: Json) -> bool:
+    """Tell whether a drive holds an image that our server serves for this machine, of whatever Design.
+
+    An image's address ends in its digest; what comes before that is the machine's own (docs/contracts.md, section 5).
+    A drive that does not say what it holds is ours only if this job filled it.
+    """
+    image, url = str(device.get("Image") or ""), str(job.wanted.media.get("url") or "")
+    if not image:
+        return bool(device.get("Inserted")) and job.booted
+    return bool(url) and image.rpartition("/")[0] == url.rpartition("/")[0]
 
 
 def _takes_cd(device: Json) -> bool:
