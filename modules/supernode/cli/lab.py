@@ -109,8 +109,9 @@ def console(
     from supernode.lab import artefacts
     from supernode.lab.places import Places, roots_alone
 
-    places = Places.of(Path(environment).name)
-    with errors_end_the_process(), roots_alone(places.name):
+    name = Path(environment).name
+    with errors_end_the_process(), roots_alone(name):
+        places = Places.of(name)
         path = places.slot(artefacts.read(places.artefacts).slot(device)).console
         tail = path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:] if path.is_file() else []
         if as_json:

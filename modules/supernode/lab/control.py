@@ -1,7 +1,7 @@
 """The daemon's socket: one JSON document a line, each way.
 
-Asked `{"do": "status"}`, it answers `{"ok": true, "answer": {...}}`, or `{"ok": false}` with "where", "what", "hint" and
-"wrong": whether the request itself was, so that the command ends with 2.
+Asked `{"do": "status"}`, it answers `{"ok": true, "answer": {...}}`, or `{"ok": false}` with "where", "what", "hint"
+and "wrong": whether the request itself was, so that the command ends with 2.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from supernode.errors import CouldNotRun
+from supernode.errors import CouldNotRun, WrongInput
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 
@@ -84,10 +84,10 @@ class Places:
         """Return the places of an environment's lab, existing or not.
 
         Raises:
-            CouldNotRun: the name has characters that cannot be part of a cgroup's and a folder's name.
+            WrongInput: the name has characters that cannot be part of a cgroup's and a folder's name.
         """
         if NAME.fullmatch(environment) is None:
-            raise CouldNotRun(environment, "is no name for a lab", "use lower-case letters, digits and '-', at most 40")
+            raise WrongInput(environment, "is no name for a lab", "use lower-case letters, digits and '-', at most 40")
         return cls(environment, labs_root())
 
     @property

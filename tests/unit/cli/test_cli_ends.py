@@ -76,6 +76,7 @@ def test_an_exit_code_of_a_verb_passes(monkeypatch):
         ["assign", "lab"],
         ["assign", "lab", "--sheet", "/nowhere-at-all"],
         ["assign", "lab", "--sheet", "/tmp", "--serial", "7"],
+        ["lab", "console", "No!", "gpu-001"],
         ["lab", "fault", "lab", "meteor", "gpu-001"],
         ["lab", "fault", "lab", "swap-cable", "C00001"],
         ["lab", "fault", "lab", "slow-link", "C00001", "--set", "factor"],
@@ -128,6 +129,7 @@ def another_s(labs):
     folder.mkdir(parents=True)
     (folder / "faults.json").write_text("[]")
     folder.chmod(0)
+    call("lab", "status", "none-such")  # imports what it needs while this process may read it
     was = os.geteuid()
     if was == 0:
         os.seteuid(65534)
