@@ -24,7 +24,7 @@ import pytest
 from aiohttp import web
 
 from supernode import design, spec
-from supernode.boot import facts, image, iso, mirror, routes, tls
+from supernode.boot import enrolment, facts, image, iso, mirror, routes, tls
 from supernode.boot.enrolment import Enrolment
 from supernode.boot.site import Site
 from supernode.spec import Identity, Machines, SlotRecord
@@ -82,6 +82,7 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
     mirror.ensure(designed.environment.software, made, progress=print)
     kept = facts.write(folder, designed, made, iso.base(made))
     site = Site(folder)
+    enrolment.arm(folder.state, "gpu-001")
     path = site.iso("gpu-001", kept.isos["gpu-001"])
     assert path is not None
     with served(site, folder, port):
@@ -191,15 +192,15 @@ def test_an_empty_machine_becomes_the_designed_host(station: Station, tmp_path: 
 
 def test_a_medium_whose_token_is_spent_touches_no_disk(station: Station, tmp_path: Path) -> None:
     """A medium left in the drive of a machine that is in service: the site refuses it, and the disk stays as it is."""
-    enrolment = Enrolment(station.folder.state)
-    spent = enrolment.issue("gpu-001")
+    tokens = Enrolment(station.folder.state)
+    spent = tokens.issue("gpu-001")
     known = Site(station.folder)
     medium = tmp_path / "spent.iso"
     planned = known.medium("gpu-001")
     assert planned is not None
     iso.build(known.known().base, planned.seed, known.ca(), spent, planned.arguments, medium)
     document = {"phase": "firstboot", "state": "ok", "host_keys": ["ssh-ed25519 AAAA"], "image": "", "detail": ""}
-    assert enrolment.report("gpu-001", spent, document).value == 204
+    assert tokens.report("gpu-001", spent, document).value == 204
     with guest(tmp_path, medium) as machine:
         machine.wait_for(r"supernode: FAILED in phase enrol: .*401", 300)
         written = machine.disk.stat().st_blocks

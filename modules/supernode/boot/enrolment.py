@@ -1,8 +1,10 @@
 """One-time tokens and what machines reported with them, on the operator's disk.
 
     .supernode/<env>/serve/tokens/<host>.json    the token's hash, when it was issued, what it was spent on
+    .supernode/<env>/serve/armed/<host>          the host is about to be booted: its next medium may have a new token
     .supernode/<env>/enrolled/<host>.json        the last accepted report, and when
 
+One boot, one token: whoever boots a machine arms it first, and the medium that is made then takes the mark away.
 A token admits any number of `deploy` reports and exactly one `firstboot` report; then it is dead. The same first-boot
 report again (its answer was lost on the way) is answered as before and changes nothing.
 """
@@ -23,6 +25,7 @@ from supernode.boot import cache as store
 from supernode.workspace import write_atomically
 
 TOKEN_FOR_S = 24 * 3600.0
+ARMED_FOR_S = 3600.0  # from filling the drive to the first read of it; a mark that nobody took away is void then
 PHASES = ("deploy", "firstboot")
 _STATES = ("started", "progress", "ok", "failed")
 _MOST_KEYS = 8
@@ -35,6 +38,33 @@ class Answer(enum.Enum):
     ACCEPTED = 204
     MALFORMED = 400
     REFUSED = 401
+
+
+def arm(state: Path, host: str) -> None:
+    """Let the host's next medium have a new token; to be called right before the medium is inserted.
+
+    Args:
+        state: .supernode/<env>.
+        host: the designed name.
+    """
+    write_atomically(_mark(state, host), "", mode=0o600)
+
+
+def armed(state: Path, host: str) -> bool:
+    """Return whether the host was armed within the last ARMED_FOR_S and no medium was made since."""
+    try:
+        return time.time() - _mark(state, host).stat().st_mtime < ARMED_FOR_S
+    except FileNotFoundError:
+        return False
+
+
+def disarm(state: Path, host: str) -> None:
+    """Take the mark away, if there is one."""
+    _mark(state, host).unlink(missing_ok=True)
+
+
+def _mark(state: Path, host: str) -> Path:
+    return state / "serve" / "armed" / host
 
 
 class Enrolment:
@@ -63,7 +93,12 @@ class Enrolment:
         return record is not None and record["spent"] is None and _fresh(record)
 
     def report(self, host: str, token: str, document: Any) -> Answer:
-        """Take a report: `{"phase", "state", "detail", "host_keys", "image"}`."""
+        """Take a report: `{"phase", "state", "detail", "host_keys", "image"}`.
+
+        The record's host keys are those of the last completed first boot, whatever else is reported meanwhile.
+        """
+        if self._token(host) is None:  # before the lock, which is a file: a stranger's names leave nothing here
+            return Answer.REFUSED
         with self._lock(host):
             record = self._token(host)
             if record is None or not hmac.compare_digest(record["hash"], _hash(token)):
@@ -76,9 +111,11 @@ class Enrolment:
             if not _fresh(record):
                 return Answer.REFUSED
             # The report first: killed in between, the machine reports again and the token is spent then.
-            kept = {**clean, "host": host, "at": time.time()}
+            complete = clean["phase"] == "firstboot" and clean["state"] == "ok"
+            keys = clean["host_keys"] if complete else (self.read(host) or {}).get("host_keys", [])
+            kept = {**clean, "host_keys": keys, "host": host, "at": time.time()}
             write_atomically(self._enrolled / f"{host}.json", json.dumps(kept, indent=2) + "\n")
-            if clean["phase"] == "firstboot" and clean["state"] == "ok":
+            if complete:
                 spent = {**record, "spent": _fingerprint(clean)}
                 write_atomically(self._tokens / f"{host}.json", json.dumps(spent), mode=0o600)
             return Answer.ACCEPTED

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.abc import AbstractAccessLogger
 
 from supernode.boot.enrolment import Answer
 from supernode.boot.site import Site
@@ -23,6 +24,7 @@ FINGERPRINT: web.AppKey[str] = web.AppKey("fingerprint", str)
 _MOST_BYTES = 64 * 1024
 _NAME = r"[a-z0-9][a-z0-9-]{0,62}"
 _DIGEST = r"[0-9a-f]{64}"
+_LONG = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
 _MIRROR_FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+~_%:-]*")
 
 
@@ -48,6 +50,20 @@ def application(site: Site, fingerprint: str = "") -> web.Application:
     return app
 
 
+class AccessLog(AbstractAccessLogger):
+    """A line for each request; a digest is cut short, for a medium's address is its key."""
+
+    def log(self, request: web.BaseRequest, response: web.StreamResponse, time: float) -> None:
+        """Write the line."""
+        path = shortened(request.path)
+        self.logger.info("%s %s %s %d %.3f s", request.remote, request.method, path, response.status, time)
+
+
+def shortened(text: str) -> str:
+    """Return a text with only the first 12 digits of each digest in it."""
+    return _LONG.sub(r"\1", text)
+
+
 @web.middleware
 async def _errors(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -56,7 +72,7 @@ async def _errors(
     try:
         return await handler(request)
     except SupernodeError as error:
-        log.warning("%s: %s", request.path, error)
+        log.warning("%s: %s", shortened(request.path), error)
         return web.json_response({"error": str(error), "hint": getattr(error, "hint", None)}, status=503)
 
 
@@ -76,11 +92,24 @@ async def _image(request: web.Request) -> web.StreamResponse:
 
 async def _iso(request: web.Request) -> web.StreamResponse:
     host, digest = request.match_info["host"], request.match_info["digest"]
-    path = await asyncio.to_thread(request.app[SITE].iso, host, digest)
+    site = request.app[SITE]
+    if not (_from_here(request) or await asyncio.to_thread(site.admits, request.remote or "")):
+        log.warning("%s: medium refused to %s", host, request.remote)
+        raise web.HTTPForbidden(text="media are for the networks of controllers and machines\n")
+    path = await asyncio.to_thread(site.iso, host, digest)
+    if path is None and await asyncio.to_thread(site.offers, host, digest):
+        log.warning("%s: medium %s asked for by %s and not armed", host, digest[:12], request.remote)
+        raise web.HTTPGone(text="nobody is about to boot this host, and its last medium's token is dead\n")
     if path is None:
         raise web.HTTPNotFound(text="no such medium: the documents have no such host, or another medium for it\n")
     log.info("%s: medium %s to %s", host, digest[:12], request.remote)
     return _file(path)
+
+
+def _from_here(request: web.Request) -> bool:
+    """Return whether the request comes from the very address that it came to."""
+    local = request.transport.get_extra_info("sockname") if request.transport else None
+    return local is not None and local[0] == request.remote
 
 
 async def _report(request: web.Request) -> web.Response:

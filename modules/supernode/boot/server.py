@@ -54,7 +54,8 @@ async def _serve(folder: EnvironmentFolder, environment: Environment, ready: Cal
     identity = tls.ensure(folder.state / "serve", str(serve.address), environment.name)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(identity.certificate, identity.key)
-    runner = web.AppRunner(routes.application(Site(folder), fingerprint()), shutdown_timeout=2)
+    application = routes.application(Site(folder), fingerprint())
+    runner = web.AppRunner(application, shutdown_timeout=2, access_log_class=routes.AccessLog)
     await runner.setup()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -86,18 +87,23 @@ async def _listen(runner: web.AppRunner, context: ssl.SSLContext, address: str, 
         raise CouldNotRun(where, f"cannot listen: {error}") from error
 
 
-def ensure_running(folder: EnvironmentFolder) -> str:
-    """Return the base URL of the environment's server, starting it detached when it does not answer or runs other code.
+def ensure_running(folder: EnvironmentFolder, replace: bool = False) -> str:
+    """Return the base URL of the environment's server, starting it detached when it does not answer.
+
+    Args:
+        folder: the environment.
+        replace: restart one that runs other code than this, too. Machines may be loading from it, so that is for who
+            is about to boot them, not for who only looks.
 
     Raises:
         Refusal: the documents are wrong.
-        CouldNotRun: it does not come up; the last lines of its log say why.
+        CouldNotRun: it does not come up (the last lines of its log say why), or the old one is another user's.
     """
     environment = spec.read(folder.texts(), name=folder.name).environment
     url = media.base_url(environment)
     with store.lock(folder.state / "serve" / "start.lock"):
         answer = health(folder, environment)
-        if answer is not None and answer.get("code") == fingerprint():
+        if answer is not None and (not replace or answer.get("code") == fingerprint()):
             return url
         stop(folder)
         _start(folder, environment)
@@ -118,12 +124,22 @@ def health(folder: EnvironmentFolder, environment: Environment) -> dict[str, Any
 
 
 def stop(folder: EnvironmentFolder) -> bool:
-    """End the environment's server; return whether there was one."""
+    """End the environment's server; return whether there was one.
+
+    Raises:
+        CouldNotRun: it is another user's, or does not end.
+    """
     pid = _recorded(folder)
     if pid is None:
         return False
     for number, seconds in ((signal.SIGTERM, _STOP_FOR_S), (signal.SIGKILL, _STOP_FOR_S)):
-        os.kill(pid, number)
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:  # it ended by itself, between the look and the signal
+            return True
+        except PermissionError as error:
+            hint = "stop it as that user, or with sudo: `supernode serve <env> --stop`"
+            raise CouldNotRun(f"process {pid}", "the server runs as another user", hint) from error
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             if _recorded(folder) != pid:
@@ -133,14 +149,15 @@ def stop(folder: EnvironmentFolder) -> bool:
 
 
 def fingerprint() -> str:
-    """Return a digest of the package's own sources: a server of older code is replaced, not asked."""
+    """Return a digest of what the package's own sources hold, wherever and whenever they were installed."""
     total = hashlib.sha256()
     base = Path(supernode.__file__).parent
     for part in ("boot", "design", "spec", "catalog"):
         for path in sorted((base / part).rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts:
-                stat = path.stat()
-                total.update(f"{path.relative_to(base)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+                data = path.read_bytes()
+                total.update(f"{path.relative_to(base)} {len(data)}\n".encode())
+                total.update(data)
     return total.hexdigest()[:16]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from supernode import design as designing
 from supernode import spec
 from supernode.boot import cache as store
-from supernode.boot import image, iso, media, mirror, sshkey, tls
+from supernode.boot import enrolment, image, iso, media, mirror, sshkey, tls
 from supernode.boot.enrolment import Enrolment
 from supernode.boot.image import ImageRef
 from supernode.boot.iso import Base
@@ -82,22 +83,35 @@ class Site:
         return Known(design, made, iso.base(made, self._cache), repository.path if repository else None)
 
     def iso(self, host: str, digest: str) -> Path | None:
-        """Return a machine's medium, building it with a new token when there is none whose token is alive.
+        """Return a machine's medium: made now, with a new token, when the host is armed; else the one made then.
 
-        None when the host is unknown or the documents make another medium of it than `digest`.
+        None when the documents make no such medium (see `offers`), or when the host is not armed and the token of its
+        last medium is dead: a controller that mounts its drive again, and whoever else knows the address, gets nothing.
         """
-        known = self.known()
         planned = self.medium(host)
         if planned is None or planned.digest != digest:
             return None
         path = self.folder.state / "serve" / "iso" / host / f"{digest}.iso"
         with store.lock(path.parent.with_name(f"{host}.lock")):
-            if not (path.is_file() and self.enrolment.alive(host)):
+            if enrolment.armed(self.folder.state, host):
                 for old in path.parent.glob("*.iso"):
                     old.unlink()
                 token = self.enrolment.issue(host)
-                iso.build(known.base, planned.seed, self.ca(), token, planned.arguments, path)
+                iso.build(self.known().base, planned.seed, self.ca(), token, planned.arguments, path)
+                enrolment.disarm(self.folder.state, host)  # last: what was killed on the way is made anew
+            elif not (path.is_file() and self.enrolment.alive(host)):
+                return None
         return path
+
+    def offers(self, host: str, digest: str) -> bool:
+        """Return whether the documents make this medium of this host, whether it can be had now or not."""
+        planned = self.medium(host)
+        return planned is not None and planned.digest == digest
+
+    def admits(self, address: str) -> bool:
+        """Return whether an address may have media: one of the controllers' network or the machines'."""
+        networks = self.known().design.environment.site.networks
+        return any(ipaddress.ip_address(address) in network.cidr for network in (networks.bmc, networks.management))
 
     def medium(self, host: str) -> Medium | None:
         """Return what a machine's medium holds; None when the documents have no such host."""

@@ -25,5 +25,5 @@ def prepare(folder: EnvironmentFolder, design: Design, on_event: Callable[[Event
     made = image.ensure(software, progress=step("image"))
     mirror.ensure(software, made, progress=step("mirror"))
     facts.write(folder, design, made, iso.base(made, progress=step("medium")))
-    address = server.ensure_running(folder)
+    address = server.ensure_running(folder, replace=True)
     on_event(Event(time.time(), "prepare", None, "serve", State.OK, address))

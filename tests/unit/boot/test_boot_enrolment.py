@@ -96,3 +96,36 @@ def test_the_disk_holds_no_token(site, tmp_path):
     record = tmp_path / "serve/tokens/gpu-001.json"
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
     assert len(json.loads(record.read_text())["hash"]) == 64
+
+
+def test_a_strangers_names_leave_no_file(site, tmp_path):
+    for name in ("gpu-009", "anything"):
+        assert site.report(name, "guess", STARTED) is Answer.REFUSED
+    assert list(tmp_path.rglob("*")) == []
+
+
+def test_host_keys_stay_until_the_next_first_boot_is_done(site):
+    site.report("gpu-001", site.issue("gpu-001"), DONE)
+    token = site.issue("gpu-001")
+    for report in (STARTED, {**STARTED, "state": "ok"}, {**DONE, "state": "failed", "host_keys": ["ssh-ed25519 HALF"]}):
+        assert site.report("gpu-001", token, report) is Answer.ACCEPTED
+        found = site.read("gpu-001")
+        assert (found["phase"], found["state"]) == (report["phase"], report["state"])
+        assert found["host_keys"] == ["ssh-ed25519 AAAA"]
+    site.report("gpu-001", token, {**DONE, "host_keys": ["ssh-ed25519 BBBB"]})
+    assert site.read("gpu-001")["host_keys"] == ["ssh-ed25519 BBBB"]
+
+
+def test_a_mark_is_private_and_grows_old(tmp_path, monkeypatch):
+    assert not enrolment.armed(tmp_path, "gpu-001")
+    enrolment.arm(tmp_path, "gpu-001")
+    assert stat.S_IMODE((tmp_path / "serve/armed/gpu-001").stat().st_mode) == 0o600
+    assert enrolment.armed(tmp_path, "gpu-001")
+    assert not enrolment.armed(tmp_path, "gpu-002")
+    now = enrolment.time.time()
+    with monkeypatch.context() as later:
+        later.setattr(enrolment.time, "time", lambda: now + enrolment.ARMED_FOR_S + 1)
+        assert not enrolment.armed(tmp_path, "gpu-001")
+    for _ in range(2):
+        enrolment.disarm(tmp_path, "gpu-001")
+    assert not enrolment.armed(tmp_path, "gpu-001")

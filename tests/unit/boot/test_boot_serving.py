@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from aiohttp import ClientConnectorCertificateError, ClientSession, web
+from aiohttp import ClientConnectorCertificateError, ClientSession, TCPConnector, web
 from cryptography import x509
 
 from supernode.boot import routes, server, sshkey, tls
@@ -32,6 +32,8 @@ class Site:
         self.enrolment = Enrolment(folder / "state")
         self.files = folder
         self.error = None
+        self.spent = False
+        self.admitted = set()
         for name, data in (
             ("image.raw.zst", b"image"),
             ("gpu-001.iso", b"0123456789"),
@@ -51,7 +53,13 @@ class Site:
         return SimpleNamespace(image=image, mirror=self.files / "mirror")
 
     def iso(self, host, digest):
-        return self.files / "gpu-001.iso" if (host, digest) == ("gpu-001", DIGEST) else None
+        return self.files / "gpu-001.iso" if self.offers(host, digest) and not self.spent else None
+
+    def offers(self, host, digest):
+        return (host, digest) == ("gpu-001", DIGEST)
+
+    def admits(self, address):
+        return address in self.admitted
 
 
 @dataclasses.dataclass
@@ -69,7 +77,7 @@ def served(tmp_path, check):
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(identity.certificate, identity.key)
         site = Site(tmp_path)
-        runner = web.AppRunner(routes.application(site, "code"))
+        runner = web.AppRunner(routes.application(site, "code"), access_log_class=routes.AccessLog)
         await runner.setup()
         listening = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
         await listening.start()
@@ -105,6 +113,44 @@ def test_what_is_served_and_what_is_not(tmp_path):
         assert await get("/health") == (200, b'{"environment": "lab", "design": "dd", "code": "code"}')
 
     served(tmp_path, check)
+
+
+def test_a_medium_whose_token_is_dead_is_gone(tmp_path, caplog):
+    async def check(session, at):
+        at.site.spent = True
+        async with session.get(f"{at.base}/boot/gpu-001/{DIGEST}.iso", ssl=at.context) as answer:
+            assert answer.status == 410
+
+    with caplog.at_level("INFO"):
+        served(tmp_path, check)
+    assert DIGEST not in caplog.text
+    assert DIGEST[:12] in caplog.text
+
+
+def test_a_medium_is_not_for_everyone(tmp_path):
+    async def check(session, at):
+        async with ClientSession(connector=TCPConnector(local_addr=("127.0.0.2", 0))) as elsewhere:
+            for admitted, status in ((set(), 403), ({"127.0.0.2"}, 200)):
+                at.site.admitted = admitted
+                async with elsewhere.get(f"{at.base}/boot/gpu-001/{DIGEST}.iso", ssl=at.context) as answer:
+                    assert answer.status == status
+            at.site.admitted = set()
+            async with elsewhere.get(f"{at.base}/mirror/Packages", ssl=at.context) as answer:
+                assert answer.status == 200
+
+    served(tmp_path, check)
+
+
+def test_no_mediums_address_is_in_the_log(tmp_path, caplog):
+    async def check(session, at):
+        for name in (f"boot/gpu-001/{DIGEST}.iso", f"boot/gpu-002/{DIGEST}.iso", f"images/{DIGEST}.raw.zst"):
+            async with session.get(f"{at.base}/{name}", ssl=at.context) as answer:
+                await answer.read()
+
+    with caplog.at_level("INFO"):
+        served(tmp_path, check)
+    assert DIGEST not in caplog.text
+    assert f"GET /boot/gpu-001/{DIGEST[:12]}.iso 200" in caplog.text
 
 
 def test_a_report_needs_the_token_and_is_kept_without_it(tmp_path):
@@ -217,12 +263,44 @@ def test_a_server_is_started_once_found_again_and_stopped(here):
     assert server.stop(here) is False
 
 
-def test_a_server_of_older_code_is_replaced(here, monkeypatch):
+def test_a_server_of_older_code_is_replaced_by_who_boots_machines_and_not_by_who_looks(here, monkeypatch):
     server.ensure_running(here)
     old = (here.state / "serve/serve.pid").read_text()
     monkeypatch.setattr(server, "fingerprint", lambda: "newer")
     server.ensure_running(here)
+    assert (here.state / "serve/serve.pid").read_text() == old
+    server.ensure_running(here, replace=True)
     assert (here.state / "serve/serve.pid").read_text() != old
+
+
+def test_code_is_told_by_what_it_holds(tmp_path, monkeypatch):
+    for part in ("boot", "design", "spec", "catalog"):
+        (tmp_path / part).mkdir()
+    file = tmp_path / "boot/a.py"
+    file.write_text("one")
+    monkeypatch.setattr(server.supernode, "__file__", str(tmp_path / "__init__.py"))
+    first = server.fingerprint()
+    os.utime(file, (1, 1))
+    assert server.fingerprint() == first
+    file.write_text("two")
+    os.utime(file, (1, 1))
+    assert server.fingerprint() != first
+
+
+@pytest.mark.parametrize("error", [ProcessLookupError, PermissionError])
+def test_a_server_that_is_gone_or_anothers(tmp_path, monkeypatch, error):
+    folder = EnvironmentFolder("lab", tmp_path, tmp_path)
+
+    def kill(pid, number):
+        raise error
+
+    monkeypatch.setattr(server.os, "kill", kill)
+    monkeypatch.setattr(server, "_recorded", lambda _: 4321)
+    if error is ProcessLookupError:
+        assert server.stop(folder) is True
+    else:
+        with pytest.raises(CouldNotRun, match=r"4321.*another user"):
+            server.stop(folder)
 
 
 def test_an_address_that_is_not_here_is_named_with_a_way_out(here):

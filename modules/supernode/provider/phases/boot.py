@@ -8,18 +8,22 @@ from supernode.clients import enrolment
 from supernode.clients.redfish import Json
 from supernode.provider import guard
 from supernode.provider.job import Job, PhaseFailedError
-from supernode.provider.phases import media
+from supernode.provider.phases import arming, media
 
 
 async def run(job: Job) -> None:
     """See the module; subject to the guard, for this is where a disk's content ends."""
     await guard.permit(job, "reinstalling")
     job.before = await enrolment.fetch(job.wanted.enrolment, await job.media_tls())
-    if job.wanted.bmc.get("media") == "uefi-http":
-        await _prepare_http(job)
-    else:
-        await _prepare_drive(job)
-    await guard.permit(job, "reinstalling")  # loading an image can take minutes
+    try:
+        if job.wanted.bmc.get("media") == "uefi-http":
+            await _prepare_http(job)
+        else:
+            await _prepare_drive(job)
+        await guard.permit(job, "reinstalling")  # loading an image can take minutes
+    except BaseException:  # cancelled, too: what is not booted now may not be booted later
+        await arming.disarm(job)
+        raise
     job.scene.say("boot", "restarting from the deploy medium")
     await job.bmc.restart(job.phase_deadline)
     job.seen.power = await job.bmc.power()
@@ -29,7 +33,8 @@ async def run(job: Job) -> None:
 
 async def _prepare_drive(job: Job) -> None:
     device = await media.drive(job)
-    job.scene.say("boot", f"inserting {job.wanted.media['url']}")
+    job.scene.say("boot", f"inserting {arming.shown(str(job.wanted.media['url']))}")
+    await arming.arm(job)
     await media.insert(job, device)
     await job.bmc.override_boot(override(await job.bmc.read(), job.bmc.quirks.cd_targets))
 
@@ -43,8 +48,9 @@ async def _prepare_http(job: Job) -> None:
         raise PhaseFailedError(
             "the machine's firmware takes no certificate for booting over HTTPS (no Boot.Certificates)"
         )
-    job.scene.say("boot", f"HTTP boot of {url}")
+    job.scene.say("boot", f"HTTP boot of {arming.shown(url)}")
     await media.upload_ca(job, store)
+    await arming.arm(job)
     await job.bmc.override_boot({**override(system, ("UefiHttp",)), "HttpBootUri": url})
 
 

@@ -1,9 +1,9 @@
-"""Eject: empty the virtual drive and see that the next boot is from disk."""
+"""Eject: empty the virtual drive, or forget the address that UEFI booted, and see that the next boot is from disk."""
 
 from __future__ import annotations
 
 from supernode.provider.job import Job
-from supernode.provider.phases import media
+from supernode.provider.phases import arming, media
 
 
 async def run(job: Job) -> None:
@@ -15,6 +15,10 @@ async def run(job: Job) -> None:
         elif device.get("Inserted"):
             job.scene.say("eject", "emptying the virtual drive")
             await media.eject(job, device)
+    await arming.disarm(job)
     boot = (await job.bmc.read()).get("Boot") or {}
+    if job.wanted.bmc.get("media") == "uefi-http" and boot.get("HttpBootUri"):
+        job.scene.say("eject", "clearing the address of the HTTP boot")
+        await job.bmc.override_boot({"HttpBootUri": ""})
     if boot.get("BootSourceOverrideEnabled") not in ("Disabled", None):
         await job.bmc.override_boot({"BootSourceOverrideEnabled": "Disabled"})

@@ -8,6 +8,7 @@ from typing import Any
 from supernode.clients.redfish import Json, RedfishError
 from supernode.errors import CouldNotRun
 from supernode.provider.job import Job, PhaseFailedError
+from supernode.provider.phases import arming
 
 _PEM = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----", re.DOTALL)
 # Parameters that some controllers ask for, and what to give them; added one by one as they are asked for.
@@ -50,14 +51,12 @@ def _takes_cd(device: Json) -> bool:
 
 
 async def insert(job: Job, device: Json) -> None:
-    """Put the deploy ISO in; nothing when it is there already.
+    """Put the deploy ISO in, afresh when it is there already: what a controller kept of it has the token of then.
 
     Raises:
         PhaseFailedError: the controller cannot verify the image's server, or says that it did and did not.
     """
     url, path = str(job.wanted.media["url"]), str(device["@odata.id"])
-    if device.get("Inserted") and device.get("Image") == url:
-        return
     if device.get("Inserted") or device.get("Image"):
         await eject(job, device)
     await _trust(job, device)
@@ -65,8 +64,8 @@ async def insert(job: Job, device: Json) -> None:
     found = await job.redfish.get(path)
     # Some report the image under a name of their own, but none may say that nothing is in.
     if not found.get("Inserted") or (str(found.get("Image") or url) != url):
-        shown = f"Inserted={found.get('Inserted')!r} Image={found.get('Image')!r}"
-        raise PhaseFailedError(f"the drive was filled and reads back {shown}, not {url}")
+        seen = f"Inserted={found.get('Inserted')!r} Image={found.get('Image')!r}"
+        raise PhaseFailedError(arming.shown(f"the drive was filled and reads back {seen}, not {url}"))
 
 
 async def _insert(job: Job, device: Json, url: str) -> None:
