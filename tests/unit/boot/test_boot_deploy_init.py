@@ -110,3 +110,22 @@ def test_a_report_stays_json_whatever_the_reason_holds(tmp_path):
     assert document == {
         "phase": "deploy", "state": "failed", "detail": "curl: (60) bad  line two", "host_keys": [], "image": "ab",
     }  # fmt: skip
+
+
+def gate(tmp_path, report):
+    """Return what the gate before the disk says, given what a report does."""
+    stubs = f"sleep() {{ :; }}; report() {{ {report}; }}"
+    script = f'. "{INIT}"; {stubs}; if enrol; then echo open; else echo "shut $REASON"; fi'
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
+    return done.stdout.splitlines()[-1]
+
+
+def test_the_disk_is_reached_only_past_a_report_that_was_taken(tmp_path):
+    assert gate(tmp_path, "return 0") == "open"
+    assert gate(tmp_path, "return 22").startswith("shut the site does not take the report")
+
+
+def test_a_report_that_fails_without_a_word_keeps_the_disk_shut(tmp_path):
+    assert gate(tmp_path, "return 137").startswith("shut")
+    counted = tmp_path / "tries"
+    assert gate(tmp_path, f'echo x >>"{counted}"; [ "$(wc -l <"{counted}")" -ge 3 ]') == "open"

@@ -1,8 +1,11 @@
 """The first-boot unit on a folder instead of a machine."""
 
 import json
+import os
+import re
 import stat
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -116,3 +119,111 @@ def test_the_report_has_keys_without_comments_and_the_image(root):
         "phase": "firstboot", "state": "ok", "detail": "", "host_keys": ["ssh-ed25519 AAAA"], "image": "ab12",
     }  # fmt: skip
     json.dumps(enrol.document(root))
+
+
+def put_account(root, uid=1000):
+    """What useradd leaves when the power goes: a name, a home of nobody's, a lock."""
+    (root / "etc/passwd").write_text(f"root:x:0:0::/root:/bin/sh\noperator:x:{uid}:{uid}::/home/operator:/bin/bash\n")
+    (root / "etc/group").write_text(f"root:x:0:\noperator:x:{uid}:\n")
+    (root / "etc/passwd.lock").write_text("1")
+    (root / "home/operator/.ssh").mkdir(parents=True)
+    (root / "home/operator/.bashrc").write_text("")
+
+
+class Tools:
+    """useradd and its like, as far as they matter: an account is made once, and a lock stops them."""
+
+    def __init__(self, root):
+        self.root, self.calls = root, []
+
+    def __call__(self, argv, check=False, **_):
+        self.calls.append(argv[0])
+        lines = {name: (self.root / "etc" / name).read_text().splitlines() for name in ("passwd", "group")}
+        assert not (self.root / "etc/passwd.lock").exists()
+        there = any(line.startswith(f"{argv[-1]}:") for text in lines.values() for line in text)
+        if argv[0] == "useradd":
+            if there:
+                raise subprocess.CalledProcessError(9, argv)
+            return
+        files = ("passwd",) if argv[0] == "userdel" else ("group",)
+        for name in files:
+            kept = [line for line in lines[name] if not line.startswith(f"{argv[-1]}:")]
+            (self.root / "etc" / name).write_text("\n".join(kept) + "\n")
+
+
+def test_an_account_that_a_power_cut_left_is_made_again(root):
+    put_account(root)
+    tools = Tools(root)
+    with pytest.raises(AssertionError):
+        tools(["useradd", "operator"], check=True)
+    tools.calls.clear()
+    firstboot.make_user(root, {"name": "operator", "ssh_authorized_keys": ["ssh-ed25519 AAAA"]}, run=tools)
+    assert tools.calls == ["userdel", "groupdel", "useradd"]
+    assert (root / "home/operator/.ssh/authorized_keys").read_text() == "ssh-ed25519 AAAA\n"
+    assert not (root / "home/operator/.bashrc").exists()
+
+
+def test_an_account_of_the_system_is_not_removed(root):
+    put_account(root, uid=33)
+    tools = Tools(root)
+    with pytest.raises(subprocess.CalledProcessError):
+        firstboot.make_user(root, {"name": "operator"}, run=tools)
+    assert tools.calls == ["useradd"]
+
+
+def test_appending_again_appends_nothing(root):
+    record = {"path": "/etc/a", "content": "line\n", "append": True}
+    for _ in range(2):
+        firstboot.write_file(root, record)
+    assert (root / "etc/a").read_text() == "line\n"
+
+
+@pytest.fixture
+def seeded(root, monkeypatch):
+    """A machine before its first boot; what it calls is taken note of."""
+    seed = root / "var/lib/cloud/seed/nocloud"
+    seed.mkdir(parents=True)
+    (seed / "meta-data").write_text('{"instance-id": "i-1", "local-hostname": "gpu-001"}')
+    (seed / "user-data").write_text('#cloud-config\n{"users": [{"name": "operator"}]}')
+    (seed / "network-config").write_text("{}")
+    monkeypatch.setattr(firstboot, "ROOT", root)
+    return root
+
+
+def test_host_keys_come_before_anything_that_can_fail(seeded, monkeypatch):
+    def no_user(*_):
+        raise subprocess.CalledProcessError(9, "useradd")
+
+    def key(root):
+        (root / "etc/ssh/ssh_host_ed25519_key").write_text("mine")
+
+    monkeypatch.setattr(firstboot, "make_host_keys", key)
+    monkeypatch.setattr(firstboot, "make_user", no_user)
+    with pytest.raises(subprocess.CalledProcessError):
+        firstboot.main()
+    assert (seeded / "etc/ssh/ssh_host_ed25519_key").read_text() == "mine"
+    assert not (seeded / "var/lib/supernode/firstboot.done").exists()
+
+
+def test_the_mark_comes_after_what_it_stands_for(seeded, monkeypatch):
+    synced = []
+
+    def note(handle):
+        assert not (seeded / "var/lib/supernode/firstboot.done").exists()
+        synced.append(str(Path(f"/proc/self/fd/{handle}").readlink()))
+
+    for name in ("make_host_keys", "make_user", "grow_root"):
+        monkeypatch.setattr(firstboot, name, lambda *_: None)
+    (seeded / "etc/older").write_text("")
+    os.utime(seeded / "etc/older", (1, 1))
+    monkeypatch.setattr(firstboot.os, "fsync", note)
+    assert firstboot.main() == 0
+    assert str(seeded / "etc/hostname") in synced
+    assert str(seeded / "etc/older") not in synced
+    assert (seeded / "var/lib/supernode/firstboot.done").read_text() == "i-1\n"
+
+
+def test_enrolment_waits_for_the_mark_of_the_first_boot():
+    unit = (Path(firstboot.__file__).parents[1] / "tree/etc/systemd/system/supernode-enrol.service").read_text()
+    conditions = re.findall(r"^ConditionPathExists=\|(.*)$", unit, re.MULTILINE)
+    assert conditions == ["/var/lib/supernode/firstboot.done", "/usr/bin/cloud-init"]

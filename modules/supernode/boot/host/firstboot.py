@@ -1,4 +1,6 @@
-"""Apply a NoCloud seed once: name, user, network, trust, host keys. Runs before network and ssh, and is quick.
+"""Apply a NoCloud seed once: name, host keys, network, trust, user. Runs before network and ssh, and is quick.
+
+Power may go at any point: without the mark at its end all of it is done again, over whatever the first try left.
 
 It reads the subset of cloud-config that our seed uses, in its JSON form (JSON is YAML), and says in the journal which
 keys it left alone. A machine with stock cloud-init reads the same seed by that instead; see the unit.
@@ -14,6 +16,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,10 +31,13 @@ HANDLED = frozenset(
 )
 
 Run = Callable[..., object]
+_WRITTEN = ("etc", "home", "usr/local/share/ca-certificates")
+_FIRST_USER = 1000  # UID_MIN and GID_MIN of login.defs
 
 
 def main() -> int:
     """Apply the seed, then leave the mark that keeps this from running again."""
+    begun = time.time()
     seed = ROOT / "var/lib/cloud/seed/nocloud"
     meta = json.loads((seed / "meta-data").read_text(encoding="utf-8"))
     user = parse_user_data((seed / "user-data").read_text(encoding="utf-8"))
@@ -39,18 +45,40 @@ def main() -> int:
     for key in sorted(set(user) - HANDLED):
         log(f"not applied: user-data key {key!r}")
     set_name(ROOT, user.get("hostname") or meta["local-hostname"], user.get("fqdn", ""))
+    make_host_keys(ROOT)  # first: whatever fails below, no sshd runs with a key that others have, or with half of one
     write_network(ROOT, network)
     for record in user.get("write_files", ()):
         write_file(ROOT, record)
     trust(ROOT, user.get("ca_certs", {}).get("trusted", ()))
     for account in user.get("users", ()):
         make_user(ROOT, account)
-    make_host_keys(ROOT)
     grow_root(ROOT)
-    mark = ROOT / "var/lib/supernode/firstboot.done"
-    mark.parent.mkdir(parents=True, exist_ok=True)
-    mark.write_text(meta["instance-id"] + "\n", encoding="utf-8")
+    flush(ROOT, begun)
+    leave_mark(ROOT, meta["instance-id"])
     return 0
+
+
+def flush(root: Path, since: float) -> None:
+    """Bring onto the disk what was written since then: a mark that is there before the host key is worse than none.
+
+    File by file: where this machine is a container, a sync of everything is one of its host's whole disk.
+    """
+    for folder in _WRITTEN:
+        for path in (root / folder).rglob("*"):
+            if path.is_symlink() or not path.is_file() or path.stat().st_mtime < since - 1:
+                continue
+            handle = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+
+
+def leave_mark(root: Path, instance: str) -> None:
+    """Write the mark; the enrolment waits for it."""
+    mark = root / "var/lib/supernode/firstboot.done"
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.write_text(instance + "\n", encoding="utf-8")
 
 
 def log(line: str) -> None:
@@ -129,6 +157,8 @@ def write_file(root: Path, record: Mapping[str, Any]) -> None:
     else:
         raise ValueError(f"write_files: {record['path']}: encoding {encoding!r}")
     mode = int(str(record.get("permissions", "0644")), 8)
+    if record.get("append") and path.is_file() and path.read_bytes().endswith(data):
+        data = b""  # a try that was cut off has appended it
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | (os.O_APPEND if record.get("append") else os.O_TRUNC), mode)
     with os.fdopen(handle, "wb") as stream:
         os.fchmod(handle, mode)
@@ -154,6 +184,7 @@ def make_user(root: Path, account: str | Mapping[str, Any], run: Run = subproces
     groups = account.get("groups", [])
     listed = groups if isinstance(groups, str) else ",".join(groups)
     extra = ["--groups", listed] if listed else []
+    _clear_account(root, name, run)
     run(
         ["useradd", "--root", str(root), "--create-home", "--shell", account.get("shell", "/bin/bash"), *extra, name],
         check=True,
@@ -164,6 +195,27 @@ def make_user(root: Path, account: str | Mapping[str, Any], run: Run = subproces
         text = "".join(f"{name} {rule}\n" for rule in rules)
         write_file(root, {"path": f"/etc/sudoers.d/90-{name}", "content": text, "permissions": "0440"})
     _authorise(root, name, account.get("ssh_authorized_keys", ()))
+
+
+def _clear_account(root: Path, name: str, run: Run) -> None:
+    """Remove what a first boot that was cut off left of an account: half of one cannot be told from a whole one.
+
+    Nobody has logged in to it: ssh starts after the first boot. Accounts of the system are left for useradd to refuse.
+    """
+    for file in ("passwd", "shadow", "group", "gshadow", "subuid", "subgid"):  # locks by a process that is gone
+        (root / f"etc/{file}.lock").unlink(missing_ok=True)
+    if _number(root / "etc/passwd", name) >= _FIRST_USER:
+        run(["userdel", "--root", str(root), "--force", "--remove", name], check=False)
+    if _number(root / "etc/group", name) >= _FIRST_USER:
+        run(["groupdel", "--root", str(root), name], check=False)
+    if (home := root / "home" / name).is_dir():
+        shutil.rmtree(home)
+
+
+def _number(file: Path, name: str) -> int:
+    """Return the id of an account or a group by its line in the file; -1 when it has none."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    return next((int(line.split(":")[2]) for line in lines if line.startswith(f"{name}:")), -1)
 
 
 def _authorise(root: Path, name: str, keys: list[str] | tuple[str, ...]) -> None:
