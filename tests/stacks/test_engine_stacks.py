@@ -217,6 +217,7 @@ def test_a_confirmation_lives_for_one_run(site):
     seen = json.loads((site.world / "config.json").read_text())
     assert json.loads(seen["supernode:config:reinstall"]) == ["r01u01"]
     assert seen["supernode:config:plan"] == "ab" * 32
+    assert 0 < int(seen["supernode:config:until"]) - time.time() <= design.environment.budgets.provision_s
     assert seen["supernode:config:folder"] == "inventories/lab"
     assert set(json.loads(pulumi(site, "config", "-s", "lab", "--json").stdout)) == {"supernode:folder"}
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from supernode.cli.stopping import stops_interrupt
 from supernode.errors import CouldNotRun, Problem, Refusal, SupernodeError
 
 INTERRUPTED = 130
@@ -53,9 +54,10 @@ def _where(problem: Problem, locate: Callable[[Problem], str] | None) -> str:
 
 @contextmanager
 def errors_end_the_process(locate: Callable[[Problem], str] | None = None) -> Iterator[None]:
-    """Turn an error of ours into its message and exit code, and Ctrl-C into 130."""
+    """Turn an error of ours into its message and exit code, and Ctrl-C, SIGTERM and SIGHUP into 130."""
     try:
-        yield
+        with stops_interrupt():
+            yield
     except SupernodeError as error:
         sys.stderr.write(describe(error, locate) + "\n")
         raise SystemExit(error.exit_code) from error

@@ -89,6 +89,7 @@ CONFIG: Mapping[str, Mapping[str, Any]] = {
     "folder": {**_TEXT, "description": "The environment's folder; references are relative to it."},
     "reinstall": {**_TEXT, "description": "JSON list of slots in service that may be powered off and reinstalled."},
     "plan": {**_TEXT, "description": "Hash of the plan that was shown; without it reinstall counts for nothing."},
+    "until": {**_TEXT, "description": "When reinstall ends, in seconds since 1970; without it it counts for nothing."},
     "powerOffOnDelete": {**_TEXT, "description": "true: a deleted machine is switched off."},
 }
 

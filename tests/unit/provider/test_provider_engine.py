@@ -153,6 +153,7 @@ def test_a_machine_s_life_under_the_engine(stand):
     stand.rack.host.lies = OTHER_IMAGE
     stand.pulumi("config", "set", "supernode:reinstall", f'["{SLOT}"]')
     stand.pulumi("config", "set", "supernode:plan", "0123456789abcdef")
+    stand.pulumi("config", "set", "supernode:until", str(int(time.time()) + 300))
     up(stand, inService=True, image=OTHER_IMAGE)
     assert stand.outputs()["outputs"]["installedImage"] == OTHER_IMAGE
     assert stand.rack.host.deploys == 2

@@ -267,7 +267,9 @@ def test_schema_and_handshake(tmp_path):
     drive(tmp_path, scenario)
 
 
-@pytest.mark.parametrize("config", [{"reinstall": "r01u05"}, {"plan": "yes"}, {"powerOffOnDelete": "maybe"}])
+@pytest.mark.parametrize(
+    "config", [{"reinstall": "r01u05"}, {"plan": "yes"}, {"until": "soon"}, {"powerOffOnDelete": "maybe"}]
+)
 def test_wrong_configuration_is_a_check_failure(tmp_path, config):
     async def scenario(stand, stub, engine):
         urn = "urn:pulumi:lab::supernode::pulumi:providers:supernode::default"

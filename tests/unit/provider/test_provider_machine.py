@@ -168,7 +168,7 @@ def test_a_machine_in_service_is_refused_and_left_running(tmp_path):
 def test_in_service_and_confirmed_is_reinstalled(tmp_path):
     async def scenario(stand):
         out = await stand.create()
-        stand.settings = Settings.read({"reinstall": f'["{SLOT}"]', "plan": "0123abcd"})
+        stand.settings = Settings.read({"reinstall": f'["{SLOT}"]', "plan": "0123abcd", "until": "9999999999"})
         stand.host.lies = OTHER_IMAGE
         new = await stand.update(out, inService=True, image=OTHER_IMAGE)
         assert (new["status"], new["installedImage"]) == ("ready", OTHER_IMAGE)

@@ -54,12 +54,14 @@ def up(
     tell = _one_at_a_time(on_event)
     session = Session.open(folder, _progress(tell), directory)
     names = design.stacks()
-    stacks = _each(session, names, lambda name: prepare_stack(session, name, reinstall, plan_hash))
+    until = time.time() + design.environment.budgets.provision_s
     try:
+        stacks = _each(session, names, lambda name: prepare_stack(session, name, reinstall, plan_hash, until))
         _fence(session, design, stacks, tell)
         _each(session, names, lambda name: _update(session, stacks[name], parallel(design, name), tell))
     finally:
-        if reinstall:  # a confirmation is for one run: a later `pulumi up` must not find it
+        # A confirmation is for one run: a later `pulumi up` must not find it, and if we are killed, `until` ends it.
+        if reinstall:
             _each(session, names, lambda name: prepare_stack(session, name))
     for name in set(session.existing()) - set(names):
         tell(

@@ -105,19 +105,32 @@ class Session:
             raise explain(error, stack, self.folder.name, self.settings, list(said)) from error
 
 
-def prepare_stack(session: Session, name: str, reinstall: Sequence[str] = (), plan: str = "") -> Stack:
+CONFIRMATION = ("supernode:reinstall", "supernode:plan", "supernode:until")
+
+
+def prepare_stack(
+    session: Session, name: str, reinstall: Sequence[str] = (), plan: str = "", until: float = 0.0
+) -> Stack:
     """Select a stack and write its configuration: where the environment lies, and what a person confirmed.
 
     A confirmation is only kept together with the plan's hash, and only until the next call without one.
+
+    Args:
+        session: the environment's.
+        name: the stack.
+        reinstall: slots that a person confirmed.
+        plan: the hash of the plan that was shown.
+        until: seconds since the epoch; past that the confirmation holds no more, should nobody take it back.
     """
     stack = session.select(name)
     config = {"supernode:folder": ConfigValue(_place(session.folder))}
     if reinstall and plan:
         config["supernode:reinstall"] = ConfigValue(json.dumps(sorted(reinstall)))
         config["supernode:plan"] = ConfigValue(plan)
+        config["supernode:until"] = ConfigValue(str(int(until)))
     with session.explained(name):
         present = stack.get_all_config()
-        stale = [key for key in ("supernode:reinstall", "supernode:plan") if key in present and key not in config]
+        stale = [key for key in CONFIRMATION if key in present and key not in config]
         if stale:
             stack.remove_all_config(stale)
         if any(present.get(key) is None or present[key].value != value.value for key, value in config.items()):

@@ -1,0 +1,54 @@
+"""A verb that is told to stop ends in order: what it confirmed for one run is taken back."""
+
+import os
+import signal
+import threading
+
+import pytest
+
+from supernode.cli.output import INTERRUPTED, errors_end_the_process
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+def test_being_told_to_stop_runs_what_must_run_and_ends_with_130(number, capsys):
+    before, done = signal.getsignal(number), []
+
+    def verb():
+        with errors_end_the_process():
+            try:
+                os.kill(os.getpid(), number)
+                signal.pause()
+            finally:
+                done.append("taken back")
+
+    with pytest.raises(SystemExit) as ended:
+        verb()
+    assert (ended.value.code, done) == (INTERRUPTED, ["taken back"])
+    assert capsys.readouterr().err == "interrupted\n"
+    assert signal.getsignal(number) is before
+
+
+def test_what_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with errors_end_the_process():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_in_another_thread_signals_are_left_alone():
+    trouble = []
+
+    def work():
+        try:
+            with errors_end_the_process():
+                pass
+        except ValueError as error:
+            trouble.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert trouble == []
