@@ -73,7 +73,7 @@ class Bringup:
             return self._run()
 
     def _run(self) -> Run:
-        self.inputs = spec.read(self.folder.texts())
+        self.inputs = spec.read(self.folder.texts(), name=self.folder.name)
         self.design = designing.build(self.inputs)
         self._refuse_unsaved()
         plan = load_plan(self.folder, self.design, self.options.reinstall)
