@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import aiohttp
@@ -169,20 +170,15 @@ class Redfish:
     async def close(self) -> None:
         """End the session on the BMC, trying once and briefly, and the connection."""
         try:
-            if self._session_path:
-                async with asyncio.timeout(5):
-                    await self._send("DELETE", self._session_path, None, {})
-        except (aiohttp.ClientError, TimeoutError, OSError):
-            pass  # the BMC lets it lapse by itself
+            await self._log_out()
         finally:
-            self._session_path = self._token = ""
             await self._http.close()
 
     async def _ask(self, method: str, path: str, body: Json | None, headers: Mapping[str, str] | None = None) -> Answer:
-        await self._log_in()
+        token = await self._log_in()
         answer = await self._patiently(method, path, body, headers or {})
         if answer.status == 401 and path != ROOT:
-            await self._log_in(again=True)
+            await self._log_in(refused=token)
             answer = await self._patiently(method, path, body, headers or {})
         self._refuse_errors(method, path, answer)
         if method == "GET" and (etag := answer.headers.get("ETag")):
@@ -197,24 +193,69 @@ class Redfish:
             what = f"{method} {path} answers {answer.status}" + (f": {detail}" if detail else "")
             raise RedfishError(self.address, scrub(what, self._password), answer.status, answer.body)
 
-    async def _log_in(self, *, again: bool = False) -> None:
+    async def _log_in(self, *, refused: str = "") -> str:
+        """Return the session's token; begins one when there is none, or when it is the one that was refused."""
         async with self._gate:
-            if self._token and not again:
-                return
-            self._token = ""
-            body = {"UserName": self.username, "Password": self._password}
-            answer = await self._patiently("POST", SESSIONS, body, {}, repeatable=True)
+            if self._token and self._token != refused:
+                return self._token
+            await self._log_out()  # of a few sessions it would hold one until it lapses
+            begun = time.monotonic()
+            answer, lost = await self._begin_session()
             self._refuse_errors("POST", SESSIONS, answer)
             self._token = answer.headers.get("X-Auth-Token", "")
             if not self._token:
                 raise RedfishError(self.address, "the session service answers without a token", answer.status)
             self._session_path = _path_of(answer.headers.get("Location") or answer.body.get("@odata.id", ""))
+            if lost:
+                await self._drop_lost_session(time.monotonic() - begun)
+            return self._token
 
-    async def _patiently(
-        self, method: str, path: str, body: Json | None, headers: Mapping[str, str], *, repeatable: bool | None = None
-    ) -> Answer:
+    async def _begin_session(self) -> tuple[Answer, bool]:
+        """Ask for a session; a second time, and no more, when the answer to the first was lost, for each may make one.
+
+        Returns:
+            the answer, and whether an earlier one was lost.
+        """
+        body = {"UserName": self.username, "Password": self._password}
+        try:
+            return await self._patiently("POST", SESSIONS, body, {}), False
+        except Ambiguous:
+            await asyncio.sleep(self.patience.waits(0, None))
+        try:
+            return await self._patiently("POST", SESSIONS, body, {}), True
+        except Ambiguous as error:
+            what = f"no answer to two requests for a session ({error.what})"
+            raise Unreachable(self.address, what, "it may hold sessions now that lapse by themselves") from error
+
+    async def _drop_lost_session(self, within_s: float) -> None:
+        """Delete the session that the lost answer told of: our account's, made no earlier than we first asked.
+
+        Both times are the BMC's own. One that does not say when a session was made keeps it: it may be another's.
+        """
+        try:
+            async with asyncio.timeout(self.patience.answer_s * 2):
+                listed = await self._patiently("GET", SESSIONS, None, {})
+                paths = [str(m.get("@odata.id", "")) for m in listed.body.get("Members", ())]
+                found = {path: (await self._patiently("GET", path, None, {})).body for path in paths if path}
+                for path in _lost(found, self._session_path, self.username, within_s + 1.0):
+                    await self._patiently("DELETE", path, None, {})
+        except (CouldNotRun, TimeoutError):
+            pass  # it lapses by itself
+
+    async def _log_out(self) -> None:
+        """End the session on the BMC, trying once and briefly; it lapses by itself where that does not work."""
+        try:
+            if self._session_path and self._token:
+                async with asyncio.timeout(5):
+                    await self._send("DELETE", self._session_path, None, {})
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            pass
+        finally:
+            self._session_path = self._token = ""
+
+    async def _patiently(self, method: str, path: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
         """Send until there is an answer that is not "busy"; a busy answer after the last try is returned as it is."""
-        again = method != "POST" if repeatable is None else repeatable
+        again = method != "POST"
         failure: Exception | None = None
         for attempt in range(self.patience.tries):
             retry_after = None
@@ -239,7 +280,7 @@ class Redfish:
 
     async def _send(self, method: str, path: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
         sent = {"OData-Version": "4.0", "Accept": "application/json", **headers}
-        if self._token and path != SESSIONS:
+        if self._token and (method, path) != ("POST", SESSIONS):
             sent["X-Auth-Token"] = self._token
         started, status, text = time.monotonic(), 0, ""
         try:
@@ -252,6 +293,31 @@ class Redfish:
             seconds = time.monotonic() - started
             note = summary(body, _document(text), text, secrets=(self._password, self._token))
             self.exchanges.append(Exchange(method, path, status, seconds, note))
+
+
+def _lost(sessions: Mapping[str, Json], ours: str, account: str, within_s: float) -> list[str]:
+    """Pick the sessions of our account that were made in the seconds up to the making of ours, by the BMC's clock."""
+    made = {path: _moment(document.get("CreatedTime")) for path, document in sessions.items()}
+    mine = made.get(ours)
+    if mine is None:
+        return []
+    return [
+        path
+        for path, at in made.items()
+        if path != ours
+        and at is not None
+        and timedelta(0) <= mine - at <= timedelta(seconds=within_s)
+        and sessions[path].get("UserName") == account
+        and sessions[path].get("ClientOriginIPAddress") == sessions[ours].get("ClientOriginIPAddress")
+    ]
+
+
+def _moment(text: Any) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _document(text: str) -> Json:

@@ -62,8 +62,7 @@ async def silence(_request):
 
 
 @asynccontextmanager
-async def running(folder, script):
-    controller = Controller(script)
+async def running(folder, controller):
     runner = web.ServerRunner(web.Server(controller.handle))
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=authority(folder)).start()
@@ -75,10 +74,13 @@ async def running(folder, script):
 
 
 def against(tmp_path, script, work, *, password=PASSWORD, patience=QUICK, trusted=True):
-    """Run `work(client)`; return its result, the controller and the client as they ended."""
+    """Run `work(client)`; return its result, the controller and the client as they ended.
+
+    `script` is a controller's, or a controller.
+    """
 
     async def go():
-        async with running(tmp_path, script) as controller:
+        async with running(tmp_path, script if isinstance(script, Controller) else Controller(script)) as controller:
             ca = (tmp_path / "cert.pem").read_text() if trusted else None
             async with redfish.connect(controller.address, "admin", password, ca, patience) as client:
                 result = await work(client)
@@ -230,3 +232,88 @@ def test_waits_grow_and_keep_to_the_ceiling():
     assert 7 <= max(waits) <= 10
     assert patience.waits(0, "3") == 3
     assert patience.waits(0, "3600") == 10
+
+
+class Forgetful(Controller):
+    """Makes a session for each login, says so only to those that are not `lost`, and lists them with their times."""
+
+    def __init__(self, script, lost, made=("2026-11-30T12:00:00Z", "2026-11-30T12:00:01+00:00")):
+        super().__init__(script)
+        self.lost, self.made = lost, made
+
+    async def handle(self, request):
+        if request.method == "POST" and request.path == redfish.SESSIONS:
+            answer = await super().handle(request)
+            if self.logins in self.lost:
+                await asyncio.sleep(0.9)
+            return answer
+        if request.method == "GET" and request.path.startswith(redfish.SESSIONS):
+            assert request.headers["X-Auth-Token"] in self.sessions
+            paths = [f"{redfish.SESSIONS}/{token.removeprefix('token-')}" for token in sorted(self.sessions)]
+            if request.path == redfish.SESSIONS:
+                return web.json_response({"Members": [{"@odata.id": path} for path in paths]})
+            number = int(request.path.rpartition("/")[2])
+            made = self.made[number - 1] if number > 0 else "2026-11-30T12:00:00Z"
+            return web.json_response({"UserName": "admin" if number > 0 else "another", "CreatedTime": made})
+        return await super().handle(request)
+
+
+def test_a_login_whose_answer_is_lost_is_repeated_once_and_leaves_no_session(tmp_path):
+    """Known bad: each repeat made a session, and a controller that allows eight was full for half an hour."""
+
+    made = Forgetful({("GET", SYSTEM): [reply()]}, lost={1})
+    made.sessions.add("token-0")  # another's, made at the same time
+
+    async def work(client):
+        await client.get(SYSTEM)
+        return set(made.sessions)
+
+    during, controller, _ = against(tmp_path, made, work)
+    assert controller.logins == 2
+    assert during == {"token-0", "token-2"}
+    assert controller.sessions == {"token-0"}
+
+
+def test_a_login_that_is_never_answered_is_asked_for_twice_and_no_more(tmp_path):
+    async def work(client):
+        with pytest.raises(redfish.Unreachable, match="two requests for a session"):
+            await client.get(SYSTEM)
+
+    _, controller, _ = against(tmp_path, Forgetful({}, lost={1, 2, 3, 4}), work)
+    assert controller.logins == 2
+
+
+@pytest.mark.parametrize("made", [("2026-11-30T11:00:00Z", "2026-11-30T12:00:01Z"), ("", "2026-11-30T12:00:01Z")])
+def test_a_session_that_may_be_another_s_is_left(tmp_path, made):
+    async def work(client):
+        await client.get(SYSTEM)
+
+    _, controller, _ = against(tmp_path, Forgetful({("GET", SYSTEM): [reply()]}, {1}, made), work)
+    assert controller.sessions == {"token-1"}
+
+
+def test_a_session_whose_token_is_refused_is_deleted_before_another_is_made(tmp_path):
+    refusals = [401]
+
+    async def refusing_once(_request):
+        return web.json_response({}, status=refusals.pop() if refusals else 200)
+
+    async def work(client):
+        await client.get(SYSTEM)
+
+    _, controller, _ = against(tmp_path, {("GET", SYSTEM): [refusing_once]}, work)
+    assert controller.logins == 2
+    deleted = controller.asked.index(("DELETE", f"{redfish.SESSIONS}/1"))
+    assert deleted < [at for at, asked in enumerate(controller.asked) if asked == ("POST", redfish.SESSIONS)][1]
+
+
+def test_requests_that_are_refused_at_once_log_in_once_more(tmp_path):
+    made = Controller({("GET", SYSTEM): [reply()]})
+
+    async def work(client):
+        await client.get(SYSTEM)
+        made.sessions.clear()
+        await asyncio.gather(*(client.get(SYSTEM) for _ in range(4)))
+
+    against(tmp_path, made, work)
+    assert made.logins == 2
