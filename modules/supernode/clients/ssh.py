@@ -12,6 +12,8 @@ import hashlib
 import io
 import shlex
 import socket
+import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -26,6 +28,8 @@ THREADS = 64
 _POOL = ThreadPoolExecutor(THREADS, thread_name_prefix="ssh")
 _KEYS: tuple[type[paramiko.PKey], ...] = (paramiko.Ed25519Key, paramiko.ECDSAKey, paramiko.RSAKey)
 _CHUNK = 65536
+_MOMENT_S = 0.1
+OUTPUT_LIMIT = 16 << 20  # bytes of both streams: a host cannot fill the operator's memory
 _T = TypeVar("_T")
 
 
@@ -48,6 +52,10 @@ class LoginRefused(CouldNotRun):
 
 class NoAnswer(CouldNotRun):
     """Nothing that speaks SSH answered in time."""
+
+
+class TooMuch(CouldNotRun):
+    """A command printed more than is kept; it was given up."""
 
 
 class CommandFailed(CouldNotRun):
@@ -126,12 +134,13 @@ class Ssh:
         Args:
             command: a shell line, or words, which are quoted.
             stdin: what it reads.
-            limit_s: it is given up after this time.
+            limit_s: it is given up after this time, whether it still prints or not.
             check: raise when it ends with another status than 0.
 
         Raises:
             CommandFailed: with `check`, on another status.
             NoAnswer: not done in time, or the connection broke.
+            TooMuch: more output than OUTPUT_LIMIT.
         """
         line = command if isinstance(command, str) else shlex.join(command)
         result = await _threaded(lambda: self._run(line, stdin, limit_s))
@@ -151,33 +160,83 @@ class Ssh:
         await self.run([*(["sudo", "-n"] if sudo else []), "sh", "-c", script], stdin=data)
 
     def _run(self, line: str, stdin: bytes, limit_s: float) -> Result:
+        ends = time.monotonic() + limit_s
         try:
-            channel = self._transport.open_session(timeout=limit_s)
-            channel.settimeout(limit_s)
-            channel.exec_command(line)
-            with channel:
-                return _converse(channel, stdin)
+            with self._transport.open_session(timeout=limit_s) as channel:
+                # paramiko waits for the answer to this without a limit.
+                watch = threading.Timer(limit_s, channel.close)
+                watch.start()
+                try:
+                    channel.exec_command(line)
+                finally:
+                    watch.cancel()
+                return _Conversation(channel, ends).hold(stdin)
+        except _TooMuchError as error:
+            raise TooMuch(self.address, f"{line[:80]!r} printed more than {OUTPUT_LIMIT >> 20} MiB") from error
         except (TimeoutError, paramiko.SSHException, OSError, EOFError) as error:
-            raise NoAnswer(self.address, f"{line[:80]!r}: {_say(error, limit_s)}") from error
+            late = TimeoutError() if time.monotonic() >= ends else error
+            raise NoAnswer(self.address, f"{line[:80]!r}: {_say(late, limit_s)}") from error
 
     async def close(self) -> None:
         """Close the connection."""
         await _threaded(self._transport.close)
 
 
-def _converse(channel: paramiko.Channel, stdin: bytes) -> Result:
-    """Feed stdin, read both streams until they end. Output beyond the channel's window is drained as it comes."""
-    out, err = bytearray(), bytearray()
-    if stdin:
-        channel.sendall(stdin)
-    channel.shutdown_write()
-    while chunk := channel.recv(_CHUNK):
-        out += chunk
-        while channel.recv_stderr_ready():
-            err += channel.recv_stderr(_CHUNK)
-    while chunk := channel.recv_stderr(_CHUNK):
-        err += chunk
-    return Result(channel.recv_exit_status(), out.decode(errors="replace"), err.decode(errors="replace"))
+class _TooMuchError(Exception):
+    """More output than is kept."""
+
+
+class _Conversation:
+    """One command's streams, fed and read until it ends or its one deadline is over, however often it says something.
+
+    Args:
+        channel: the command's.
+        ends: when it is given up, by `time.monotonic`.
+    """
+
+    def __init__(self, channel: paramiko.Channel, ends: float) -> None:
+        self._channel, self._ends = channel, ends
+        self._out, self._err = bytearray(), bytearray()
+
+    def hold(self, stdin: bytes) -> Result:
+        """Feed stdin, read both streams, wait for the status."""
+        rest = memoryview(stdin)
+        while rest:
+            rest = rest[self._briefly(lambda rest=rest: self._channel.send(rest[:_CHUNK])) or 0 :]  # type: ignore[misc]
+            self._take()
+        self._channel.shutdown_write()
+        while (chunk := self._briefly(lambda: self._channel.recv(_CHUNK))) != b"":
+            self._keep(self._out, chunk or b"")
+            self._take()
+        while (chunk := self._briefly(lambda: self._channel.recv_stderr(_CHUNK))) != b"":
+            self._keep(self._err, chunk or b"")
+        if not self._channel.status_event.wait(max(0.0, self._ends - time.monotonic())):
+            raise TimeoutError
+        out, err = (bytes(stream).decode(errors="replace") for stream in (self._out, self._err))
+        return Result(self._channel.recv_exit_status(), out, err)
+
+    def _briefly(self, step: Callable[[], _T]) -> _T | None:
+        """Do one step within a moment, None when nothing came: the other stream may be what is full."""
+        left = self._ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._channel.settimeout(min(_MOMENT_S, left))
+        try:
+            return step()
+        except TimeoutError:
+            return None
+
+    def _take(self) -> None:
+        """Keep what lies ready."""
+        while self._channel.recv_ready():
+            self._keep(self._out, self._channel.recv(_CHUNK))
+        while self._channel.recv_stderr_ready():
+            self._keep(self._err, self._channel.recv_stderr(_CHUNK))
+
+    def _keep(self, stream: bytearray, chunk: bytes) -> None:
+        stream += chunk
+        if len(self._out) + len(self._err) > OUTPUT_LIMIT:
+            raise _TooMuchError
 
 
 def _say(error: BaseException, limit_s: float) -> str:

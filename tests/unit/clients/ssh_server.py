@@ -12,7 +12,7 @@ import paramiko
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
-Handler = Callable[[str, bytes], tuple[int, str, str]]
+Handler = Callable[[str, bytes], tuple[int, str | Iterator[str], str]]
 
 
 def new_key() -> tuple[str, paramiko.PKey]:
@@ -52,7 +52,8 @@ class _Interface(paramiko.ServerInterface):
             stdin += chunk
         status, out, err = self.handler(command, bytes(stdin))
         with suppress(OSError):
-            channel.sendall(out.encode())
+            for part in [out] if isinstance(out, str) else out:  # an iterator prints as it goes
+                channel.sendall(part.encode())
             channel.sendall_stderr(err.encode())
             channel.send_exit_status(status)
             channel.close()

@@ -101,6 +101,57 @@ def test_a_failing_command_says_its_last_line(keys):
         run(go(server.port))
 
 
+def said(keys, handler, **options):
+    text, user, host = keys
+
+    async def go(port):
+        async with ssh.connect("127.0.0.1", "admin", text, [line(host)], port=port) as session:
+            return await session.run("x", **options)
+
+    with serving(host, user, handler) as server:
+        return run(go(server.port))
+
+
+def test_a_command_that_keeps_printing_is_given_up_at_its_deadline(keys):
+    """Known bad: each line began the limit anew, and the command was listened to for ever."""
+
+    def chatter():
+        for _ in range(100):
+            yield "."
+            time.sleep(0.1)
+
+    started = time.monotonic()
+    with pytest.raises(ssh.NoAnswer, match=r"no answer in 0\.6 s"):
+        said(keys, lambda _c, _i: (0, chatter(), ""), limit_s=0.6)
+    assert time.monotonic() - started < 4
+
+
+def test_a_command_that_ends_without_a_status_in_time_is_given_up(keys):
+    started = time.monotonic()
+    with pytest.raises(ssh.NoAnswer):
+        said(keys, lambda _c, _i: (time.sleep(3), (0, "", ""))[1], limit_s=0.5)
+    assert time.monotonic() - started < 3
+
+
+def test_output_without_end_is_an_error_of_its_own(keys, monkeypatch):
+    monkeypatch.setattr(ssh, "OUTPUT_LIMIT", 2 << 20)
+    with pytest.raises(ssh.TooMuch, match="printed more than 2 MiB"):
+        said(keys, lambda _c, _i: (0, ("x" * 65536 for _ in range(1000)), ""))
+
+
+def test_much_output_on_both_streams_and_much_input_arrive_whole(keys):
+    """More than a channel's window on stderr, while stdout says nothing."""
+    many = 3 << 20
+    result = said(keys, lambda _c, given: (0, str(len(given)), "e" * many), stdin=b"i" * many)
+    assert (result.stdout, len(result.stderr)) == (str(many), many)
+
+
+def test_a_fingerprint_is_that_of_ssh_keygen():
+    key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGlZ5wqEHUAEHqBSdWDPHsVjdc+Vk0VYJKLDvVvyTlMD"
+    assert ssh.fingerprint(key + " a comment") == "SHA256:35LVuRfyh17VwmmAf424GGvBIwG8ZyZWVj1hsSexvi8"
+    assert ssh.fingerprint("no key") == "no key"
+
+
 def test_scan_shows_the_key_without_login(keys):
     _, user, host = keys
     with serving(host, user, echo) as server:
