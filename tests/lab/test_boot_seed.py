@@ -174,6 +174,23 @@ def test_our_first_boot_applies_the_seed(golden: image.ImageRef, seed: dict[str,
         assert outcome(root) == EXPECTED
 
 
+def test_a_first_boot_that_a_power_cut_ended_is_done_again(
+    golden: image.ImageRef, seed: dict[str, str], tmp_path: Path
+) -> None:
+    """What is left: an account without keys, with a lock on it, half of a host key, and no mark."""
+    with disk(golden, tmp_path) as root:
+        put(seed, root)
+        run("chroot", root, "useradd", "--create-home", "supernode")
+        (root / "etc/passwd.lock").write_text("1")
+        (root / "etc/ssh/ssh_host_ed25519_key").write_text("-----BEGIN")
+        with booted(root, "sn-seed-cut"):
+            wait_for(root / "var/lib/supernode/firstboot.done", 60)
+        assert outcome(root) == EXPECTED
+        home = (root / "home/supernode").stat()
+        assert home.st_uid == (root / "home/supernode/.ssh/authorized_keys").stat().st_uid >= 1000
+        assert not (root / "etc/passwd.lock").exists()
+
+
 def test_stock_cloud_init_accepts_the_same_seed(golden: image.ImageRef, seed: dict[str, str], tmp_path: Path) -> None:
     software = design.build(spec.read({"environment": LAB})).environment.software
     packages = mirror.ensure(Wanted(software.suite, software.kernel), golden, progress=print)

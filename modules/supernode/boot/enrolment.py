@@ -15,6 +15,7 @@ import enum
 import hashlib
 import hmac
 import json
+import os
 import secrets
 import time
 from collections.abc import Mapping
@@ -47,7 +48,12 @@ def arm(state: Path, host: str) -> None:
         state: .supernode/<env>.
         host: the designed name.
     """
-    write_atomically(_mark(state, host), "", mode=0o600)
+    mark = _mark(state, host)
+    write_atomically(mark, "", mode=0o600)
+    if os.geteuid() == 0:  # under sudo: the server, which may be its caller's, has to take the mark away
+        owner = state.stat()
+        for path in (mark.parent, mark):
+            os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def armed(state: Path, host: str) -> bool:

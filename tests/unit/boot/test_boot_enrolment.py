@@ -129,3 +129,12 @@ def test_a_mark_is_private_and_grows_old(tmp_path, monkeypatch):
     for _ in range(2):
         enrolment.disarm(tmp_path, "gpu-001")
     assert not enrolment.armed(tmp_path, "gpu-001")
+
+
+def test_a_mark_that_root_made_can_be_taken_away_by_the_environments_owner(tmp_path, monkeypatch):
+    given = {}
+    monkeypatch.setattr(enrolment.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(enrolment.os, "chown", lambda path, uid, gid: given.update({path: uid}))
+    enrolment.arm(tmp_path, "gpu-001")
+    owner = tmp_path.stat().st_uid
+    assert given == {tmp_path / "serve/armed": owner, tmp_path / "serve/armed/gpu-001": owner}
