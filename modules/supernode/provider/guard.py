@@ -45,17 +45,39 @@ async def in_service_now(folder: Path, slot: str) -> bool:
     return await asyncio.to_thread(_in_service, folder / "machines.yml", slot)
 
 
+async def any_in_service(folder: Path) -> bool:
+    """Say whether machines.yml has any slot in service; no file at all counts as yes.
+
+    Raises:
+        RefusedError: the file cannot be read.
+    """
+
+    def look() -> bool:
+        slots = _read(folder / "machines.yml", "some machine")
+        return slots is None or any(_serves(record) for record in slots.values())
+
+    return await asyncio.to_thread(look)
+
+
 def _in_service(path: Path, slot: str) -> bool:
+    slots = _read(path, slot)
+    return slots is None or _serves(slots.get(slot))
+
+
+def _serves(record: Any) -> bool:
+    return not isinstance(record, dict) or str(record.get("state", "new")) not in IDLE
+
+
+def _read(path: Path, slot: str) -> dict[str, Any] | None:
+    """Return the slots; None when there is no file."""
     try:
         stamp = path.stat()
-        slots = _slots(os.fspath(path), stamp.st_mtime_ns, stamp.st_size)
+        return _slots(os.fspath(path), stamp.st_mtime_ns, stamp.st_size)
     except FileNotFoundError:
-        return True
+        return None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         why = " ".join(str(error).split())
         raise RefusedError(f"{slot} counts as in service: {path} cannot be read: {why}") from error
-    record = slots.get(slot)
-    return not isinstance(record, dict) or str(record.get("state", "new")) not in IDLE
 
 
 @lru_cache(maxsize=4)

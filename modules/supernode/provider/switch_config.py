@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from supernode.clients import secrets, ssh
 from supernode.errors import CouldNotRun
 from supernode.provider import check, importing, schema, switch_plan
 from supernode.provider.check import Failure
+from supernode.provider.pace import NotTouchedError, Pace
 from supernode.provider.phases.run import Outcome
 from supernode.provider.resource import Difference, Found, InitFailedError, Properties, Scene
 from supernode.provider.switch_plan import FRR_CONF, FRR_DAEMONS, RUNNING
@@ -42,7 +44,7 @@ class SwitchConfigResource:
     computed = tuple(schema.SWITCH_OUTPUTS)
 
     def __init__(self, reach_s: float = REACH_S) -> None:
-        self._reach_s = reach_s
+        self._reach_s, self._pace = reach_s, Pace()
 
     def check(self, inputs: Properties) -> tuple[dict[str, Any], list[Failure]]:
         """See Resource."""
@@ -94,12 +96,19 @@ class SwitchConfigResource:
         applied: dict[str, str] = dict(old.get("applied") or {})
         outcome = Outcome()
         try:
-            async with asyncio.timeout(scene.limit_s or LIMIT_S), self._open(scene, inputs) as switch:
-                await _carry_out(switch, scene, inputs, old)
+            async with asyncio.timeout(scene.limit_s or LIMIT_S) as limit, self._open(scene, inputs) as switch:
+                todo = await _prepare(switch, scene, inputs, old)
+                if todo.stops:
+                    async with self._turn(scene, inputs, limit):
+                        await _carry_out(switch, scene, inputs, todo)
+                else:
+                    await _carry_out(switch, scene, inputs, todo)
                 await switch.remember()
                 applied = await switch.applied([str(f["path"]) for f in inputs["files"]])
         except _StoppedError as error:
             outcome = Outcome("failed", error.phase, str(error), error.evidence)
+        except NotTouchedError as error:
+            outcome = Outcome("failed", "reload", str(error))
         except LateError as error:
             outcome = Outcome("late", "contact", str(error))
         except TimeoutError:
@@ -109,6 +118,16 @@ class SwitchConfigResource:
         except CouldNotRun as error:
             outcome = Outcome("failed", "contact", str(error))
         return self._finish(scene, inputs, applied, outcome)
+
+    @asynccontextmanager
+    async def _turn(self, scene: Scene, inputs: Properties, limit: asyncio.Timeout) -> AsyncIterator[None]:
+        """Wait for the switch's turn; waiting for others costs none of its own time, unless the engine set a limit."""
+        if scene.limit_s is None:
+            limit.reschedule(None)
+        async with self._pace.turn(str(inputs["name"]), scene.base):
+            if scene.limit_s is None:
+                limit.reschedule(asyncio.get_running_loop().time() + LIMIT_S)
+            yield
 
     def _finish(self, scene: Scene, inputs: Properties, applied: Mapping[str, str], outcome: Outcome) -> Properties:
         outputs = {
@@ -156,7 +175,22 @@ class SwitchConfigResource:
             await asyncio.shield(session.close())
 
 
-async def _carry_out(switch: Switch, scene: Scene, inputs: Properties, old: Properties) -> None:
+@dataclass(frozen=True)
+class _Todo:
+    """What an apply does to a switch: files to place (brought and checked), to give back, and what follows of it."""
+
+    changed: Sequence[str]
+    dropped: Sequence[str]
+    commands: Sequence[switch_plan.Command]
+
+    @property
+    def stops(self) -> bool:
+        """Whether the switch may stop carrying traffic for a while."""
+        return any(c.stops for c in (*self.commands, *switch_plan.commands(self.dropped)))
+
+
+async def _prepare(switch: Switch, scene: Scene, inputs: Properties, old: Properties) -> _Todo:
+    """Find out what is to be done; the files are brought and checked, and nothing is changed yet."""
     files: Sequence[Mapping[str, Any]] = inputs["files"]
     paths = [str(f["path"]) for f in files]
     changed, forced = await _changed(switch, files, old)
@@ -164,17 +198,21 @@ async def _carry_out(switch: Switch, scene: Scene, inputs: Properties, old: Prop
     if changed:
         scene.say("check", f"{len(changed)} of {len(files)} files differ: {', '.join(sorted(changed))}")
         await _upload_checked(switch, [f for f in files if f["path"] in changed])
-        await switch.place(changed)
-    commands = switch_plan.commands([*changed, *forced])
-    for command in commands:
+    return _Todo(changed, dropped, switch_plan.commands([*changed, *forced]))
+
+
+async def _carry_out(switch: Switch, scene: Scene, inputs: Properties, todo: _Todo) -> None:
+    if todo.changed:
+        await switch.place(todo.changed)
+    for command in todo.commands:
         scene.say("reload", command.about)
     try:
-        await switch.enforce(commands)
+        await switch.enforce(todo.commands)
     except ssh.CommandFailed as error:
-        await _take_back(switch, changed, error)
-    if dropped:
-        await switch.restore(dropped, switch_plan.commands(dropped))
-    await _verify(switch, files)
+        await _take_back(switch, todo.changed, error)
+    if todo.dropped:
+        await switch.restore(todo.dropped, switch_plan.commands(todo.dropped))
+    await _verify(switch, inputs["files"])
 
 
 async def _changed(switch: Switch, files: Sequence[Mapping[str, Any]], old: Properties) -> tuple[list[str], list[str]]:

@@ -21,10 +21,12 @@ class Command:
     Attributes:
         about: what it does, for the progress line.
         line: `{paths}` in it stands for the changed files that ask for it.
+        stops: what it restarts, or may restart, carries traffic.
     """
 
     about: str
     line: str
+    stops: bool = False
 
 
 def _restart(unit: str) -> str:
@@ -37,8 +39,9 @@ _RELOAD_FRR = Command(
     "reload frr",
     f"if systemctl is-active --quiet frr && [ -x {FRR_RELOAD} ]; then {FRR_RELOAD} --reload {FRR_CONF}; "
     f"else {_restart('frr')}; fi",
+    stops=True,
 )
-_RESTART_FRR = Command("restart frr", _restart("frr"))
+_RESTART_FRR = Command("restart frr", _restart("frr"), stops=True)
 # In the order in which they are run: the kernel's settings and the links first, then what runs over them.
 _RULES: tuple[tuple[tuple[str, ...], Command], ...] = (
     (("/etc/systemd/system/*",), Command("reload units", "systemctl daemon-reload")),
@@ -51,7 +54,7 @@ _RULES: tuple[tuple[tuple[str, ...], Command], ...] = (
     ),
     (
         ("/etc/systemd/networkd.conf", "/etc/systemd/networkd.conf.d/*"),
-        Command("restart networkd", _restart("systemd-networkd")),
+        Command("restart networkd", _restart("systemd-networkd"), stops=True),
     ),
     (("/etc/systemd/network/*",), Command("reload networkd", "networkctl reload")),
     ((FRR_DAEMONS,), _RESTART_FRR),
