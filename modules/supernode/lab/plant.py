@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,7 @@ from supernode.lab.chassis import manufactured_mac
 from supernode.units import MbitPerS
 
 End = tuple[str, str]
+FAREWELL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class CablePlant:
             return
         device, port = self.far[cable]
         configured = self._configured(device, port)
-        netspace.batch([f"link set {port} down", f"link set {port} netns {wiring.UNPLUGGED} name b-{cable}"], device)
+        _bid_farewell((device, port))
+        netspace.batch([f"link set {port} netns {wiring.UNPLUGGED} name b-{cable}"], device)
         netspace.batch([f"link add name {port} netns {device} type veth peer name s-{cable} netns {wiring.UNPLUGGED}"])
         self.missing.add(cable)
         self._configure((device, port), configured)
@@ -109,6 +112,7 @@ class CablePlant:
             return
         device, port = self.far[cable]
         configured = self._configured(device, port)
+        _bid_farewell((device, port))
         netspace.batch([f"link delete {port}"], device)
         netspace.batch([f"link set b-{cable} netns {device} name {port}"], wiring.UNPLUGGED)
         self.missing.discard(cable)
@@ -163,9 +167,21 @@ def _configure_commands(port: str, mac: str, configured: _Configured) -> Iterato
     yield from (f"address replace {address} dev {port}" for address in configured.addresses)
 
 
+def _bid_farewell(*ends: End) -> None:
+    """Take ports down and their addresses away, and give the switches a moment to hear of it, before the ports go.
+
+    A real port never goes: an unplugged one loses its carrier. FRR 8.4.4, told of addresses after their port has gone,
+    calls every link-local next hop inaccessible for good.
+    """
+    for space, port in ends:
+        netspace.batch([f"link set {port} down", f"address flush dev {port}"], space)
+    time.sleep(FAREWELL_S)
+
+
 def _swap(one: End, two: End) -> None:
     """Put each of two links in the other's place, by way of names that no port has."""
+    _bid_farewell(one, two)
     for (space, port), moving in ((one, "moving1"), (two, "moving2")):
-        netspace.batch([f"link set {port} down", f"link set {port} name {moving}"], space)
+        netspace.batch([f"link set {port} name {moving}"], space)
     for (space, _), (there, port), moving in ((one, two, "moving1"), (two, one, "moving2")):
         netspace.batch([f"link set {moving} {'' if space == there else f'netns {there}'} name {port}"], space)
