@@ -9,6 +9,16 @@ import pytest
 from supernode.cli.output import INTERRUPTED, errors_end_the_process
 
 
+@pytest.fixture(autouse=True)
+def _signals_as_at_a_terminal():
+    """Under nohup, and in a shell's background, the test's own process ignores some of them."""
+    usual = {signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_being_told_to_stop_runs_what_must_run_and_ends_with_130(number, capsys):
     before, done = signal.getsignal(number), []
