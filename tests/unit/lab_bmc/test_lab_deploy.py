@@ -108,7 +108,8 @@ def test_the_init_of_the_real_medium_does_the_same() -> None:
     """Both follow one contract and neither can import the other: their texts are held against each other."""
     init = (resources.files("supernode.boot") / "deploy" / "init").read_text()
     main = init[init.index("main() {") :]
-    told = re.findall(r"\breport (started|progress|ok) \"([^\"$]*)", main)
+    told = re.findall(r"\breport (started|progress|ok) \"([^\"$]*)", init[init.index("enrol() {") :])
+    assert "PHASE=enrol; enrol ||" in main
     assert told == [("started", ""), ("progress", "writing "), ("progress", "verifying "), ("ok", "written to ")]
     phases = re.findall(r"PHASE=(\w+)", main)
     assert {"network", "enrol", "disk", "write", "seed"} <= set(phases)
