@@ -184,15 +184,20 @@ class Shaping:
     offload: str
 
 
+QUEUE_S = 1.6
+
+
 def shaping(rate: MbitPerS) -> Shaping:
     """Choose bucket, queue and offload for a rate.
 
     Figures from measurements on veth pairs: 10 Mbit/s with 38 kB and 36,000 byte segments, 100M/64kB, 1G/256kB, 5G/1MB
-    came within 1 % of their rate; between and beyond them the bucket grows a little slower than the rate.
+    came within 1 % of their rate; between and beyond them the bucket grows a little slower than the rate. The queue
+    holds at most 1.6 s: behind a longer one, on a slow cable, a ping after a flow would wait until nobody listens.
     """
     burst = max(38_000, int(256_000 * (rate / 1000.0) ** 0.75))
     offload = "gso_max_size 36000" if burst < 66_000 else ""
-    return Shaping(f"tbf rate {max(1, round(rate * 1e6))}bit burst {burst} limit {max(2_000_000, 4 * burst)}", offload)
+    limit = max(min(2_000_000, int(QUEUE_S * rate * 1e6 / 8)), 4 * burst)
+    return Shaping(f"tbf rate {max(1, round(rate * 1e6))}bit burst {burst} limit {limit}", offload)
 
 
 def shaped_ends(artefacts: Artefacts, cable: Cable) -> tuple[tuple[str, str], ...]:

@@ -65,3 +65,9 @@ def test_a_segment_fits_into_the_bucket(mbit):
 
 def test_bridge_ports_have_names_that_a_kernel_takes(sample):
     assert all(len(wiring.bridge_port(row.slot)) <= 15 for row in (*sample.servers, *sample.switches))
+
+
+@pytest.mark.parametrize("rate", [2.5, 10.0, 50.0])
+def test_a_queue_is_drained_before_a_ping_gives_up(rate):
+    words = wiring.shaping(MbitPerS(rate)).qdisc.split()
+    assert int(words[words.index("limit") + 1]) * 8 / (rate * 1e6) < 4
