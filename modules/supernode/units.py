@@ -12,10 +12,6 @@ class MbitPerS(float):
     """Megabits (10^6 bit) in a second: the rate of a port or link, as its label says."""
 
 
-class GBytePerS(float):
-    """Gigabytes (10^9 byte) in a second: bus bandwidth, as the nccl-tests print it."""
-
-
 class Metre(float):
     """Length of a cable."""
 

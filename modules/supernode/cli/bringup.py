@@ -10,6 +10,8 @@ from supernode.cli.output import emit, errors_end_the_process, say, talk
 
 if TYPE_CHECKING:
     from supernode.bringup.run import Bringup
+    from supernode.design import Design
+    from supernode.workspace import EnvironmentFolder
 
 ENVIRONMENT = typer.Argument(help="a folder under inventories/, or a path")
 
@@ -42,9 +44,9 @@ def bringup(
         raise typer.BadParameter(f"{only!r} is none of {', '.join(STAGES)}")
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
-        read = inputs.read(folder)
-        shown = plan or _show_plan(folder, tuple(reinstall or ()), yes=yes or as_json)
-        budgets = {stage: float(getattr(read.environment.budgets, f"{stage}_s")) for stage in STAGES}
+        design = inputs.design(folder)
+        shown = plan or _show_plan(folder, design, tuple(reinstall or ()), yes=yes or as_json)
+        budgets = {stage: float(getattr(design.environment.budgets, f"{stage}_s")) for stage in STAGES}
         with Board(folder.name, budgets) as board:
             run = Bringup(folder, Options(only, shown, tuple(reinstall or ())), board.show)
             record = run.run()
@@ -52,16 +54,15 @@ def bringup(
     raise SystemExit(record.exit_code)
 
 
-def _show_plan(folder: object, reinstall: tuple[str, ...], *, yes: bool) -> str:
+def _show_plan(folder: EnvironmentFolder, design: Design, reinstall: tuple[str, ...], *, yes: bool) -> str:
     from supernode.bringup.planned import load_plan
-    from supernode.cli import inputs
     from supernode.cli.plan import as_text
 
-    plan = load_plan(folder, inputs.design(folder), reinstall)  # type: ignore[arg-type]
+    plan = load_plan(folder, design, reinstall)
     talk.print(as_text(plan))
     if not yes and talk.is_terminal:
         typer.confirm("run this plan?", abort=True, err=True)
-    return str(plan.hash)
+    return plan.hash
 
 
 def _close(run: Bringup, *, as_json: bool) -> None:

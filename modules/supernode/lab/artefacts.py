@@ -109,10 +109,6 @@ class Artefacts:
             raise WrongInput(device_or_slot, f"is no device of {self.site.name}", "`supernode lab status` lists them")
         return found
 
-    def cables_of(self, device: str) -> tuple[Cable, ...]:
-        """Return the cables that end at a device."""
-        return tuple(cable for cable in self.cables if device in (cable.a_device, cable.b_device))
-
 
 def read(folder: Path) -> Artefacts:
     """Read a folder of artefacts.

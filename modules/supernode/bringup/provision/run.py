@@ -87,45 +87,43 @@ def preview(
     Raises:
         CouldNotRun: as for `up`.
     """
-    tell = _one_at_a_time(on_event)
-    session = Session.open(folder, _progress(tell), directory)
-    names = design.stacks()
 
-    def look(name: str) -> list[Row]:
-        stack, rows = prepare_stack(session, name), []
+    def ask(stack: Stack, listener: Listener) -> None:
+        stack.preview(parallel=parallel(design, stack.name), refresh=refresh, on_event=listener, color="never")
 
-        def hear(event: EngineEvent) -> None:
-            row = events.to_row(event, name)
-            if row is not None:
-                rows.append(row)
-
-        listener = Listener(hear)
-        with session.explained(name, listener.errors):
-            stack.preview(parallel=parallel(design, name), refresh=refresh, on_event=listener, color="never")
-        listener.raise_broken()
-        return rows
-
-    return [row for rows in _each(session, names, look).values() for row in rows]
+    return _look(Session.open(folder, _progress(_one_at_a_time(on_event)), directory), design, events.to_row, ask)
 
 
 def refresh(
     folder: EnvironmentFolder, design: Design, on_event: OnEvent, *, directory: Path | None = None
 ) -> list[Row]:
     """Look at every machine and switch, write what was found into the state, and return how it differed."""
-    tell = _one_at_a_time(on_event)
-    session = Session.open(folder, _progress(tell), directory)
+
+    def ask(stack: Stack, listener: Listener) -> None:
+        stack.refresh(parallel=parallel(design, stack.name), on_event=listener, color="never")
+
+    return _look(Session.open(folder, _progress(_one_at_a_time(on_event)), directory), design, events.to_drift, ask)
+
+
+def _look(
+    session: Session,
+    design: Design,
+    read: Callable[[EngineEvent, str], Row | None],
+    ask: Callable[[Stack, Listener], None],
+) -> list[Row]:
+    """Ask every stack's engine, and keep what it says as rows."""
 
     def look(name: str) -> list[Row]:
         stack, rows = prepare_stack(session, name), []
 
         def hear(event: EngineEvent) -> None:
-            row = events.to_drift(event, name)
+            row = read(event, name)
             if row is not None:
                 rows.append(row)
 
         listener = Listener(hear)
         with session.explained(name, listener.errors):
-            stack.refresh(parallel=parallel(design, name), on_event=listener, color="never")
+            ask(stack, listener)
         listener.raise_broken()
         return rows
 
