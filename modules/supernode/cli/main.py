@@ -25,6 +25,8 @@ from supernode.cli.runs import runs
 from supernode.cli.serve import serve
 from supernode.cli.shell import shell
 from supernode.cli.show import show
+from supernode.cli.ssh import CONTEXT as SSH_CONTEXT
+from supernode.cli.ssh import ssh
 from supernode.cli.verify import verify
 from supernode.errors import SupernodeError
 
@@ -43,6 +45,7 @@ for _verb in (
 ):  # fmt: skip
     app.command()(_verb)
 
+app.command(context_settings=SSH_CONTEXT)(ssh)
 lab.command()(up)
 app.add_typer(lab, name="lab")
 
