@@ -1,7 +1,8 @@
 """Folders and documents on the operator's disk: the only place that decides where something lies.
 
 <root>/inventories/<env>/{environment,allocation,machines}.yml   the documents
-<root>/.supernode/<env>/                                         this machine's own: keys, state, images (0700)
+<root>/inventories/<env>/secrets/                                what nothing can compute again: keys, passwords (0700)
+<root>/.supernode/<env>/                                         what a run makes again where it is gone (0700)
 <root>/runs/<env>/<run id>/                                      what a run leaves behind
 """
 
@@ -11,6 +12,7 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,14 @@ from supernode.errors import CouldNotRun, WrongInput
 from supernode.records import Outputs
 
 DOCUMENTS = ("environment", "allocation", "machines")
+SSH_KEY = "ssh_id_ed25519"
+# Where secrets lay below .supernode/<env> before they had a folder of their own.
+_BEFORE = {
+    "ssh/id_ed25519": SSH_KEY,
+    "ssh/id_ed25519.pub": f"{SSH_KEY}.pub",
+    "serve/ca.key": "serve-ca.key",
+    "serve/ca.pem": "serve-ca.pem",
+}
 
 
 def root() -> Path:
@@ -49,9 +59,25 @@ class EnvironmentFolder:
 
     @property
     def state(self) -> Path:
-        """The folder for keys, engine state and images; made with mode 0700."""
+        """The folder for what a run makes again where it is gone; made with mode 0700."""
         folder = self.root / ".supernode" / self.name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return folder
+
+    @property
+    def secrets(self) -> Path:
+        """The folder for what nothing can compute again, ignored by git; made with mode 0700.
+
+        What lay below .supernode/<env> in former times is brought over; nothing that lies here is replaced.
+        """
+        folder = self.folder / "secrets"
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700, exist_ok=True)
+            give(folder, self.folder)
+        for old, new in _BEFORE.items():
+            before = self.root / ".supernode" / self.name / old
+            if before.is_file() and not (folder / new).exists():
+                bring_over(before, folder / new)
         return folder
 
     @property
@@ -62,8 +88,12 @@ class EnvironmentFolder:
     @property
     def ssh_key(self) -> str:
         """The reference to the operator's private key, from the environment's folder: the same in every checkout."""
-        key = self.root / ".supernode" / self.name / "ssh" / "id_ed25519"
-        return f"file:{os.path.relpath(key, self.folder)}"
+        return f"file:secrets/{SSH_KEY}"
+
+    @property
+    def ssh_key_file(self) -> Path:
+        """Where that key lies, made or not."""
+        return self.secrets / SSH_KEY
 
     def document(self, name: str) -> Path:
         """Return the path of `environment`, `allocation` or `machines`."""
@@ -105,6 +135,22 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
         os.fsync(stream.fileno())
     Path(name).chmod(mode)
     Path(name).replace(path)
+
+
+def bring_over(old: Path, new: Path) -> None:
+    """Move a file with its mode and owner, also between file systems; two at once end as one."""
+    with suppress(FileNotFoundError):
+        found = old.stat()
+        write_atomically(new, old.read_text(encoding="utf-8"), found.st_mode & 0o777)
+        give(new, old)
+        old.unlink()
+
+
+def give(path: Path, like: Path) -> None:
+    """Give what root made to the owner of another file: under sudo, to whoever keeps the environment."""
+    if os.geteuid() == 0:
+        owner = like.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def outputs_file(folder: EnvironmentFolder) -> Path:

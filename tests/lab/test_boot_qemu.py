@@ -93,7 +93,7 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
 def served(site: Site, folder: EnvironmentFolder, port: int) -> Iterator[None]:
     """The real routes over the real TLS, on loopback, in a thread."""
     loop = asyncio.new_event_loop()
-    identity = tls.ensure(folder.state / "serve", SERVE, "qemu")
+    identity = tls.ensure(folder, SERVE)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(identity.certificate, identity.key)
     runner = web.AppRunner(routes.application(site))

@@ -82,7 +82,7 @@ class Site:
         self.folder.write("machines", yaml.safe_dump({"schema": 1, "slots": rows}))
         design = designing.build(spec.read(self.folder.texts()))
         isos = {host.name: f"{index:064x}" for index, host in enumerate(design.hosts, start=1)}
-        facts = {"schema": 1, "design": design.digest, "image": "1" * 64, "ca": "../../.supernode/lab/serve/ca.pem"}
+        facts = {"schema": 1, "design": design.digest, "image": "1" * 64, "ca": "secrets/serve-ca.pem"}
         (self.folder.state / "boot.json").write_text(json.dumps({**facts, "isos": isos}))
         return design
 

@@ -43,9 +43,10 @@ def write(folder: EnvironmentFolder, design: Design, image: ImageRef, base: Base
 
     Raises:
         Refusal: hosts whose slot has no machine bound to it.
+        CouldNotRun: one of the two is gone, and machines in service know it.
     """
-    identity = tls.ensure(folder.state / "serve", str(design.environment.site.serve.address), design.name)
-    key = sshkey.ensure(folder.state / "ssh")
+    identity = tls.ensure(folder, str(design.environment.site.serve.address))
+    key = sshkey.ensure(folder)
     planned = media.plan(design, image, base.digest, identity.ca.read_text(encoding="utf-8"), key)
     isos = {host.name: planned[host.name].digest if host.name in planned else "" for host in design.hosts}
     facts = Facts(design.digest, image.digest, os.path.relpath(identity.ca, folder.folder), isos)

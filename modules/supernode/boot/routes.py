@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -80,7 +81,7 @@ async def _health(request: web.Request) -> web.Response:
     site = request.app[SITE]
     design = await asyncio.to_thread(site.design)
     answer = {"environment": site.folder.name, "design": design.digest, "code": request.app[FINGERPRINT]}
-    return web.json_response(answer)
+    return web.json_response({**answer, "process": os.getpid()})
 
 
 async def _image(request: web.Request) -> web.StreamResponse:

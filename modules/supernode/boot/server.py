@@ -18,7 +18,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from supernode import spec
 from supernode.boot import cache as store
 from supernode.boot import media, routes, tls
 from supernode.boot.site import Site
-from supernode.errors import CouldNotRun
+from supernode.errors import CouldNotRun, Refusal
 from supernode.spec import Environment
 from supernode.workspace import EnvironmentFolder, write_atomically
 
@@ -51,7 +52,7 @@ def run(folder: EnvironmentFolder, ready: Callable[[str], None] = store.silent) 
 
 async def _serve(folder: EnvironmentFolder, environment: Environment, ready: Callable[[str], None]) -> None:
     serve = environment.site.serve
-    identity = tls.ensure(folder.state / "serve", str(serve.address), environment.name)
+    identity = tls.ensure(folder, str(serve.address))
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(identity.certificate, identity.key)
     application = routes.application(Site(folder), fingerprint())
@@ -92,8 +93,8 @@ def ensure_running(folder: EnvironmentFolder, replace: bool = False) -> str:
 
     Args:
         folder: the environment.
-        replace: restart one that runs other code than this, too. Machines may be loading from it, so that is for who
-            is about to boot them, not for who only looks.
+        replace: restart one that runs other code than this, or whose log is gone, too. Machines may be loading from it,
+            so that is for who is about to boot them, not for who only looks.
 
     Raises:
         Refusal: the documents are wrong.
@@ -103,8 +104,10 @@ def ensure_running(folder: EnvironmentFolder, replace: bool = False) -> str:
     url = media.base_url(environment)
     with store.lock(folder.state / "serve" / "start.lock"):
         answer = health(folder, environment)
-        if answer is not None and (not replace or answer.get("code") == fingerprint()):
-            return url
+        if answer is not None:
+            _remember(folder, answer)
+            if not replace or (answer.get("code") == fingerprint() and _log(folder).exists()):
+                return url
         stop(folder)
         _start(folder, environment)
     return url
@@ -112,7 +115,7 @@ def ensure_running(folder: EnvironmentFolder, replace: bool = False) -> str:
 
 def health(folder: EnvironmentFolder, environment: Environment) -> dict[str, Any] | None:
     """Return what the environment's server says of itself; None when none answers with our CA's certificate."""
-    identity = tls.ensure(folder.state / "serve", str(environment.site.serve.address), environment.name)
+    identity = tls.ensure(folder, str(environment.site.serve.address))
     context = ssl.create_default_context(cafile=str(identity.ca))
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context))
     try:
@@ -129,7 +132,7 @@ def stop(folder: EnvironmentFolder) -> bool:
     Raises:
         CouldNotRun: it is another user's, or does not end.
     """
-    pid = _recorded(folder)
+    pid = _recorded(folder) or _answering(folder)
     if pid is None:
         return False
     for number, seconds in ((signal.SIGTERM, _STOP_FOR_S), (signal.SIGKILL, _STOP_FOR_S)):
@@ -162,7 +165,7 @@ def fingerprint() -> str:
 
 
 def _start(folder: EnvironmentFolder, environment: Environment) -> None:
-    log = folder.state / "serve" / "serve.log"
+    log = _log(folder)
     if log.is_file() and log.stat().st_size > _LOG_MOST:
         log.replace(log.with_suffix(".old"))
     with log.open("ab") as stream:
@@ -190,6 +193,26 @@ def _start(folder: EnvironmentFolder, environment: Environment) -> None:
 
 def _pid_file(folder: EnvironmentFolder) -> Path:
     return folder.state / "serve" / "serve.pid"
+
+
+def _log(folder: EnvironmentFolder) -> Path:
+    return folder.state / "serve" / "serve.log"
+
+
+def _remember(folder: EnvironmentFolder, answer: Mapping[str, Any]) -> None:
+    """Name the process that answers again, where the file that named it went with the state."""
+    pid = answer.get("process")
+    if isinstance(pid, int) and not _pid_file(folder).exists() and _started(pid):
+        write_atomically(_pid_file(folder), f"{pid} {_started(pid)}\n")
+
+
+def _answering(folder: EnvironmentFolder) -> int | None:
+    """Ask the server itself who it is, where nothing on disk says so."""
+    if _pid_file(folder).exists() or not (folder.secrets / "serve-ca.pem").exists():
+        return None
+    with suppress(Refusal):
+        _remember(folder, health(folder, spec.read(folder.texts(), name=folder.name).environment) or {})
+    return _recorded(folder)
 
 
 def _recorded(folder: EnvironmentFolder) -> int | None:

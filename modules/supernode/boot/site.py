@@ -120,11 +120,11 @@ class Site:
             known.design.host(host)
         except KeyError:
             return None
-        key = sshkey.ensure(self.folder.state / "ssh")
+        key = sshkey.ensure(self.folder)
         return media.medium(known.design, host, known.image, known.base.digest, self.ca(), key)
 
     def ca(self) -> str:
         """Return the PEM of the server's CA."""
         serve = self.known().design.environment.site.serve
-        identity = tls.ensure(self.folder.state / "serve", str(serve.address), self.folder.name)
+        identity = tls.ensure(self.folder, str(serve.address))
         return identity.ca.read_text(encoding="utf-8")

@@ -1,7 +1,8 @@
-"""The site's own CA and the certificate of `supernode serve`: made once, kept under .supernode/<env>/serve/.
+"""The site's own CA and the certificate of `supernode serve`.
 
-    ca.pem ca.key        the CA that media, seeds and the provider trust, and nothing else does
-    leaf.pem leaf.key    what the server shows; made anew when the address changes or the year is nearly over
+    secrets/serve-ca.{pem,key}                 the CA that media, seeds, hosts and the provider trust; made once
+    .supernode/<env>/serve/leaf.{pem,key}      what the server shows; made anew when the CA or the address changes or
+                                               the year is nearly over
 
 Keys are mode 0600. Certificates begin in 2020: a machine whose clock lost its battery still has to verify them.
 """
@@ -14,17 +15,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from supernode.boot import cache as store
-from supernode.workspace import write_atomically
+from supernode.boot import kept
+from supernode.workspace import EnvironmentFolder, give, write_atomically
 
 _BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 _CA_FOR = datetime.timedelta(days=3650)
 _LEAF_FOR = datetime.timedelta(days=397)
 _RENEW_BEFORE = datetime.timedelta(days=30)
+_LOST = "put serve-ca.key and serve-ca.pem back from a copy, both of them"
 
 
 @dataclass(frozen=True)
@@ -36,21 +40,28 @@ class Identity:
     key: Path
 
 
-def ensure(folder: Path, address: str, name: str) -> Identity:
+def ensure(folder: EnvironmentFolder, address: str) -> Identity:
     """Return the identity of a server at `address`, making what is missing or does not fit.
 
     Args:
-        folder: .supernode/<env>/serve; made with mode 0700.
+        folder: the environment.
         address: the IP address that clients connect to.
-        name: the environment's, for the CA's subject.
+
+    Raises:
+        CouldNotRun: the CA is gone, and machines in service trust it alone.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    identity = Identity(folder / "ca.pem", folder / "leaf.pem", folder / "leaf.key")
-    with store.lock(folder / "tls.lock"):
-        if not (identity.ca.is_file() and (folder / "ca.key").is_file()):
-            _make_ca(folder, name)
+    own, ca_key = folder.state / "serve", folder.secrets / "serve-ca.key"
+    own.mkdir(parents=True, exist_ok=True, mode=0o700)
+    identity = Identity(folder.secrets / "serve-ca.pem", own / "leaf.pem", own / "leaf.key")
+    with store.lock(own / "tls.lock"):
+        missing = [path for path in (ca_key, identity.ca) if not path.is_file()]
+        if missing:
+            kept.refuse_anew(folder, missing[0], "trust that CA alone", _LOST)
+            _make_ca(folder.name, identity.ca, ca_key)
+            for path in (identity.ca, ca_key):
+                give(path, folder.folder)
         if not _fits(identity, address):
-            _make_leaf(folder, identity, address)
+            _make_leaf(identity, ca_key, address)
     return identity
 
 
@@ -64,11 +75,19 @@ def _fits(identity: Identity, address: str) -> bool:
     leaf = x509.load_pem_x509_certificate(identity.certificate.read_bytes())
     ca = x509.load_pem_x509_certificate(identity.ca.read_bytes())
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-    fits = ipaddress.ip_address(address) in names.get_values_for_type(x509.IPAddress) and leaf.issuer == ca.subject
+    fits = ipaddress.ip_address(address) in names.get_values_for_type(x509.IPAddress) and _signed(leaf, ca)
     return fits and leaf.not_valid_after_utc - _now() > _RENEW_BEFORE
 
 
-def _make_ca(folder: Path, name: str) -> None:
+def _signed(leaf: x509.Certificate, ca: x509.Certificate) -> bool:
+    try:
+        leaf.verify_directly_issued_by(ca)
+    except (ValueError, TypeError, InvalidSignature):
+        return False
+    return True
+
+
+def _make_ca(name: str, certificate: Path, private: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name(
         [x509.NameAttribute(NameOID.COMMON_NAME, f"supernode {name} {x509.random_serial_number():x}"[:64])]
@@ -85,15 +104,15 @@ def _make_ca(folder: Path, name: str) -> None:
         .add_extension(_usage(signs=True), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
     )
-    _write_key(folder / "ca.key", key)
-    _write_certificate(folder / "ca.pem", builder.sign(key, hashes.SHA256()))
+    _write_key(private, key)
+    _write_certificate(certificate, builder.sign(key, hashes.SHA256()))
 
 
-def _make_leaf(folder: Path, identity: Identity, address: str) -> None:
+def _make_leaf(identity: Identity, ca_key: Path, address: str) -> None:
     ca = x509.load_pem_x509_certificate(identity.ca.read_bytes())
-    signer = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), None)
+    signer = serialization.load_pem_private_key(ca_key.read_bytes(), None)
     if not isinstance(signer, ec.EllipticCurvePrivateKey):
-        raise TypeError("ca.key is no elliptic-curve key")
+        raise TypeError(f"{ca_key} is no elliptic-curve key")
     key = ec.generate_private_key(ec.SECP256R1())
     builder = (
         x509.CertificateBuilder()

@@ -103,7 +103,7 @@ def run(
         CouldNotRun: Ansible itself could not start, or the pattern matches no host.
         KeyboardInterrupt: Ctrl-C; Ansible was ended first.
     """
-    built = inventory.build(design, outputs, folder.state)
+    built = inventory.build(design, outputs, folder.state, folder.ssh_key_file)
     inventory_source.pin(folder, outputs)
     left_out = tuple(_left_out(built))
     for event in left_out:

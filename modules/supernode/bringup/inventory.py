@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from supernode.design import Design, Host
 
 NODES, SPARES, UNAVAILABLE = "nodes", "spares", "unavailable"
-KEY, KNOWN_HOSTS = Path("ssh/id_ed25519"), "known_hosts"
+KNOWN_HOSTS = "known_hosts"
 SCHEMA = 1
 
 
@@ -59,13 +59,14 @@ class Inventory:
         return cls(groups, tuple(document["hosts"]), document["hostvars"])
 
 
-def build(design: Design, outputs: Outputs, state: Path) -> Inventory:
+def build(design: Design, outputs: Outputs, state: Path, key: Path) -> Inventory:
     """Join the Design with what provisioning left.
 
     Args:
         design: what is wanted.
         outputs: what the engine's state says of it.
-        state: the environment's folder of keys and state; only named here, never read.
+        state: the environment's folder of state; only named here, never read.
+        key: the operator's private key; only named here, never read.
 
     Raises:
         CouldNotRun: the two are not of one design, or name different devices.
@@ -83,13 +84,13 @@ def build(design: Design, outputs: Outputs, state: Path) -> Inventory:
         for group in _groups(host):
             groups.setdefault(group, []).append(host.name)
         variables[host.name] = {
-            **connection(output.address, design.environment.access.user, state),
+            **connection(output.address, design.environment.access.user, state, key),
             **hostvars.build(design, host.name),
         }
     return Inventory({name: tuple(members) for name, members in groups.items()}, tuple(variables), variables)
 
 
-def connection(address: str, user: str, state: Path) -> dict[str, str | int]:
+def connection(address: str, user: str, state: Path, key: Path) -> dict[str, str | int]:
     """Return the variables by which Ansible reaches a host: one key, one pinned list of host keys, no question."""
     # Quoted twice: the shell-like split takes one pair, ssh's own reading of a list of files the other.
     known = f"-o 'UserKnownHostsFile=\"{state / KNOWN_HOSTS}\"' -o GlobalKnownHostsFile=/dev/null"
@@ -97,7 +98,7 @@ def connection(address: str, user: str, state: Path) -> dict[str, str | int]:
         "ansible_host": address,
         "ansible_user": user,
         "ansible_python_interpreter": "/usr/bin/python3",
-        "ansible_ssh_private_key_file": str(state / KEY),
+        "ansible_ssh_private_key_file": str(key),
         "ansible_ssh_common_args": f"{known} -o StrictHostKeyChecking=yes",
         # What ansible.cfg says to ssh, mitogen takes from here.
         "mitogen_ssh_keepalive_interval": 10,

@@ -35,7 +35,7 @@ def load(folder: EnvironmentFolder, source: str = "record") -> inventory.Invento
 
     designed = design.build(spec.read(folder.texts(), name=folder.name))
     outputs = workspace.read_outputs(folder) if source == "record" else from_stack(folder)
-    built = inventory.build(designed, outputs, folder.state)
+    built = inventory.build(designed, outputs, folder.state, folder.ssh_key_file)
     pin(folder, outputs)
     return built
 

@@ -203,10 +203,9 @@ def begin(folder: EnvironmentFolder, design: Design) -> Started:
 
 def _export(design: Design, folder: EnvironmentFolder, target: Path) -> None:
     """Write the artefacts that the lab is built from (contracts, section 3)."""
-    import os
-
     from supernode.boot import sshkey
     from supernode.design import export
+    from supernode.workspace import give
 
     for name, lines in (
         ("cabling.csv", export.cabling_csv(design)),
@@ -216,11 +215,9 @@ def _export(design: Design, folder: EnvironmentFolder, target: Path) -> None:
     ):
         with (target / name).open("w", encoding="utf-8") as stream:
             stream.writelines(lines)
-    keys = folder.state / "ssh"
-    (target / "authorized_keys").write_text(sshkey.ensure(keys) + "\n", encoding="utf-8")
-    owner = folder.folder.stat()  # root starts labs; whoever keeps the environment logs in
-    for path in (folder.state.parent, folder.state, keys, *keys.iterdir()):
-        os.chown(path, owner.st_uid, owner.st_gid)
+    (target / "authorized_keys").write_text(sshkey.ensure(folder) + "\n", encoding="utf-8")
+    for path in (folder.state.parent, folder.state):  # root starts labs; whoever keeps the environment logs in
+        give(path, folder.folder)
 
 
 def _capacity(design: Design) -> Trait:

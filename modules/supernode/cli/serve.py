@@ -21,7 +21,7 @@ def serve(
 ) -> None:
     """Serve an environment's image, deploy media and package mirror over TLS, and take its machines' reports.
 
-    It listens on site.serve with a certificate of its own CA, both under .supernode/<env>/serve/, until it is
+    It listens on site.serve with a certificate of the environment's own CA (secrets/serve-ca.pem), until it is
     interrupted. `supernode bringup` starts it in the background when it does not run.
 
     Example: supernode serve lab

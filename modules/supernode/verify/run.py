@@ -58,7 +58,7 @@ def case(folder: EnvironmentFolder, design: Design, outputs: Outputs, on_event: 
     images = {name: device.image for name, device in outputs.devices.items() if device.image}
     wanted = expected.read(expectations.build(design), images)
     access = design.environment.access
-    login = reach.Login(access.user, folder.state / "ssh" / "id_ed25519", access.switch_user)
+    login = reach.Login(access.user, folder.ssh_key_file, access.switch_user)
     return Case(wanted, reach.connector(outputs, login), on_event)
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import ipaddress
 import os
 import re
+import shutil
 import socket
 import ssl
 import stat
@@ -15,6 +16,7 @@ import pytest
 from aiohttp import ClientConnectorCertificateError, ClientSession, TCPConnector, web
 from cryptography import x509
 
+from supernode import spec
 from supernode.boot import routes, server, sshkey, tls
 from supernode.boot.enrolment import Enrolment
 from supernode.errors import CouldNotRun
@@ -69,11 +71,16 @@ class Served:
     site: Site
 
 
+def folder_of(place):
+    place.mkdir(exist_ok=True)
+    return EnvironmentFolder("lab", place, place)
+
+
 def served(tmp_path, check):
     """Run `check(session, served)` against the routes."""
 
     async def main():
-        identity = tls.ensure(tmp_path / "serve", "127.0.0.1", "lab")
+        identity = tls.ensure(folder_of(tmp_path), "127.0.0.1")
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(identity.certificate, identity.key)
         site = Site(tmp_path)
@@ -110,7 +117,10 @@ def test_what_is_served_and_what_is_not(tmp_path):
         )  # fmt: skip
         for path in missing:
             assert (await get(path))[0] == 404, path
-        assert await get("/health") == (200, b'{"environment": "lab", "design": "dd", "code": "code"}')
+        assert await get("/health") == (
+            200,
+            f'{{"environment": "lab", "design": "dd", "code": "code", "process": {os.getpid()}}}'.encode(),
+        )
 
     served(tmp_path, check)
 
@@ -188,7 +198,7 @@ def test_an_error_of_ours_is_said_to_who_asked(tmp_path):
 
 def test_another_ca_is_not_trusted(tmp_path):
     async def check(session, at):
-        other = tls.ensure(tmp_path / "other", "127.0.0.1", "lab")
+        other = tls.ensure(folder_of(tmp_path / "other"), "127.0.0.1")
         context = ssl.create_default_context(cafile=str(other.ca))
         with pytest.raises(ClientConnectorCertificateError):
             await session.get(f"{at.base}/health", ssl=context)
@@ -197,18 +207,19 @@ def test_another_ca_is_not_trusted(tmp_path):
 
 
 def test_keys_are_private_and_the_identity_stays(tmp_path):
-    first = tls.ensure(tmp_path / "serve", "127.0.0.1", "lab")
+    first = tls.ensure(folder_of(tmp_path), "127.0.0.1")
     before = [path.read_bytes() for path in (first.ca, first.certificate, first.key)]
-    again = tls.ensure(tmp_path / "serve", "127.0.0.1", "lab")
+    again = tls.ensure(folder_of(tmp_path), "127.0.0.1")
     assert [path.read_bytes() for path in (again.ca, again.certificate, again.key)] == before
-    for key in ("ca.key", "leaf.key"):
-        assert stat.S_IMODE((tmp_path / "serve" / key).stat().st_mode) == 0o600
+    for key in ("secrets/serve-ca.key", ".supernode/lab/serve/leaf.key"):
+        assert stat.S_IMODE((tmp_path / key).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "secrets").stat().st_mode) == 0o700
 
 
 def test_a_new_address_gets_a_new_certificate_of_the_same_ca(tmp_path):
-    first = tls.ensure(tmp_path / "serve", "127.0.0.1", "lab")
+    first = tls.ensure(folder_of(tmp_path), "127.0.0.1")
     ca, leaf = first.ca.read_bytes(), first.certificate.read_bytes()
-    second = tls.ensure(tmp_path / "serve", "198.18.31.253", "lab")
+    second = tls.ensure(folder_of(tmp_path), "198.18.31.253")
     assert second.ca.read_bytes() == ca
     assert second.certificate.read_bytes() != leaf
     names = x509.load_pem_x509_certificate(second.certificate.read_bytes()).extensions.get_extension_for_class(
@@ -218,10 +229,42 @@ def test_a_new_address_gets_a_new_certificate_of_the_same_ca(tmp_path):
 
 
 def test_the_operators_key_is_made_once(tmp_path):
-    public = sshkey.ensure(tmp_path / "ssh")
+    folder = folder_of(tmp_path)
+    public = sshkey.ensure(folder)
     assert public.startswith("ssh-ed25519 AAAA")
-    assert sshkey.ensure(tmp_path / "ssh") == public
-    assert stat.S_IMODE((tmp_path / "ssh/id_ed25519").stat().st_mode) == 0o600
+    assert sshkey.ensure(folder) == public
+    assert stat.S_IMODE(folder.ssh_key_file.stat().st_mode) == 0o600
+    assert (tmp_path / folder.ssh_key.removeprefix("file:")) == folder.ssh_key_file
+
+
+def test_keys_of_former_times_are_brought_over_once_and_never_replaced(tmp_path):
+    folder = folder_of(tmp_path)
+    public, ca = sshkey.ensure(folder), tls.ensure(folder, "127.0.0.1").ca.read_bytes()
+    for new, old in (("ssh_id_ed25519", "ssh/id_ed25519"), ("serve-ca.key", "serve/ca.key")):
+        (folder.state / old).parent.mkdir(exist_ok=True)
+        (folder.secrets / new).rename(folder.state / old)
+    (folder.secrets / "ssh_id_ed25519.pub").unlink()
+    (folder.secrets / "serve-ca.pem").rename(folder.state / "serve/ca.pem")
+    assert sshkey.ensure(folder) == public
+    assert tls.ensure(folder, "127.0.0.1").ca.read_bytes() == ca
+    assert stat.S_IMODE(folder.ssh_key_file.stat().st_mode) == 0o600
+    assert not (folder.state / "ssh/id_ed25519").exists()
+    (folder.state / "ssh/id_ed25519").write_text("older still")
+    assert sshkey.ensure(folder) == public
+
+
+@pytest.mark.parametrize("state", ["in_service", "new"])
+def test_a_key_that_machines_in_service_know_is_not_made_anew_in_silence(tmp_path, state):
+    folder = folder_of(tmp_path)
+    folder.write("machines", f"schema: 1\nslots:\n  r01u01: {{state: {state}}}\n")
+    for make in (lambda: sshkey.ensure(folder), lambda: tls.ensure(folder, "127.0.0.1")):
+        if state == "new":
+            make()
+            continue
+        with pytest.raises(CouldNotRun, match="is gone, and 1 machine in service") as refused:
+            make()
+        assert "from a copy" in refused.value.hint
+    assert len(list(folder.secrets.iterdir())) == (4 if state == "new" else 0)
 
 
 def test_a_pid_that_is_another_process_by_now_is_not_the_server(tmp_path):
@@ -249,6 +292,21 @@ def here(tmp_path):
     folder = EnvironmentFolder("lab", place, tmp_path)
     yield folder
     server.stop(folder)
+
+
+def test_a_server_is_found_and_stopped_when_the_state_that_named_it_is_gone(here):
+    server.ensure_running(here)
+    pid = (here.state / "serve/serve.pid").read_text()
+    shutil.rmtree(here.state)
+    server.ensure_running(here)
+    assert (here.state / "serve/serve.pid").read_text() == pid
+    shutil.rmtree(here.state)
+    server.ensure_running(here, replace=True)  # its log went too: a new one writes where it can be read
+    assert (here.state / "serve/serve.pid").read_text() != pid
+    assert (here.state / "serve/serve.log").exists()
+    shutil.rmtree(here.state)
+    assert server.stop(here) is True
+    assert server.health(here, spec.read(here.texts()).environment) is None
 
 
 def test_a_server_is_started_once_found_again_and_stopped(here):

@@ -14,6 +14,7 @@ from supernode.records import DeviceOutput, Outputs
 
 LAB = packaged.root() / "inventories" / "lab" / "environment.yml"
 STATE = Path("/somewhere with a space/.supernode/lab")
+KEY = Path("/somewhere with a space/inventories/lab/secrets/ssh_id_ed25519")
 
 
 def designed(machines=None):
@@ -41,7 +42,7 @@ def outputs_of(lab, **states):
 
 
 def test_every_designed_host_is_in_its_groups(lab):
-    built = inventory.build(lab, outputs_of(lab), STATE)
+    built = inventory.build(lab, outputs_of(lab), STATE, KEY)
     assert built.groups["nodes"] == tuple(h.name for h in lab.hosts)
     assert built.groups["spares"] == tuple(h.name for h in lab.hosts if h.state == "spare") != ()
     assert built.groups["pool_gpu"] == built.groups["nodes"]
@@ -55,7 +56,7 @@ def test_late_and_failed_hosts_are_in_no_play(lab):
         gpu_002={"state": "late", "phase": "deploy", "reason": "no report after 600 s"},
         gpu_005={"state": "failed", "phase": "bmc", "reason": "connection refused"},
     )
-    built = inventory.build(lab, found, STATE)
+    built = inventory.build(lab, found, STATE, KEY)
     assert built.groups["unavailable"] == ("gpu-002", "gpu-005")
     assert not {"gpu-002", "gpu-005"} & {h for g, m in built.groups.items() if g != "unavailable" for h in m}
     assert built.hostvars["gpu-002"] == {"supernode_unavailable": "late in deploy: no report after 600 s"}
@@ -65,7 +66,7 @@ def test_a_quarantined_host_is_left_out_whatever_the_engine_says(lab):
     slot = lab.host("gpu-003").slot
     quarantined = designed(f"schema: 1\nslots:\n  {slot}: {{state: quarantined, reason: bad GPU, run: x}}\n")
     for found in (outputs_of(quarantined), outputs_of(quarantined, gpu_003=None)):
-        built = inventory.build(quarantined, found, STATE)
+        built = inventory.build(quarantined, found, STATE, KEY)
         assert built.groups["unavailable"] == ("gpu-003",)
         assert "gpu-003" not in built.groups["nodes"]
 
@@ -73,14 +74,14 @@ def test_a_quarantined_host_is_left_out_whatever_the_engine_says(lab):
 @pytest.mark.parametrize("name", ["gpu_004", "spine01"])
 def test_a_device_without_an_output_is_refused_by_name(lab, name):
     with pytest.raises(CouldNotRun, match=f"designed and not provisioned: {name.replace('_', '-')}"):
-        inventory.build(lab, outputs_of(lab, **{name: None}), STATE)
+        inventory.build(lab, outputs_of(lab, **{name: None}), STATE, KEY)
 
 
 def test_an_output_without_a_device_is_refused_by_name(lab):
     found = outputs_of(lab)
     stranger = DeviceOutput("gpu-077", "machine", "r01u47", "198.18.0.99")
     with pytest.raises(CouldNotRun, match="provisioned and not designed: gpu-077"):
-        inventory.build(lab, dataclasses.replace(found, devices={**found.devices, "gpu-077": stranger}), STATE)
+        inventory.build(lab, dataclasses.replace(found, devices={**found.devices, "gpu-077": stranger}), STATE, KEY)
 
 
 @pytest.mark.parametrize(
@@ -93,12 +94,12 @@ def test_an_output_without_a_device_is_refused_by_name(lab):
 )
 def test_outputs_of_another_design_are_refused(lab, change, said):
     with pytest.raises(CouldNotRun, match=said) as refused:
-        inventory.build(lab, dataclasses.replace(outputs_of(lab), **change), STATE)
+        inventory.build(lab, dataclasses.replace(outputs_of(lab), **change), STATE, KEY)
     assert "supernode bringup lab" in refused.value.hint
 
 
 def test_the_connection_pins_the_host_key(lab):
-    variables = inventory.build(lab, outputs_of(lab), STATE).hostvars["gpu-001"]
+    variables = inventory.build(lab, outputs_of(lab), STATE, KEY).hostvars["gpu-001"]
     assert variables["ansible_host"] == str(lab.host("gpu-001").management.ip)
     assert variables["ansible_user"] == lab.environment.access.user
     words = shlex.split(variables["ansible_ssh_common_args"])
@@ -114,7 +115,7 @@ def test_known_hosts_has_a_line_for_every_key_of_every_device(lab):
 
 
 def test_an_inventory_survives_its_document(lab):
-    built = inventory.build(lab, outputs_of(lab), STATE)
+    built = inventory.build(lab, outputs_of(lab), STATE, KEY)
     assert inventory.Inventory.from_json(json.loads(json.dumps(built.to_json()))) == built
     with pytest.raises(ValueError, match="schema 2"):
         inventory.Inventory.from_json({**built.to_json(), "schema": 2})

@@ -20,7 +20,7 @@ ENVIRONMENT = (packaged.root() / "inventories" / "lab" / "environment.yml").read
 class Facts:
     isos: dict[str, str]
     image: str = "1" * 64
-    ca: str = "../../.supernode/lab/serve/ca.pem"
+    ca: str = "secrets/serve-ca.pem"
     design: str = field(default="")
 
 
@@ -135,5 +135,5 @@ def test_a_machine_without_a_medium_says_what_to_run():
 
 def test_the_key_is_referred_to_from_the_environments_folder(tmp_path):
     folder = EnvironmentFolder("lab", tmp_path / "inventories" / "lab", tmp_path)
-    assert folder.ssh_key == "file:../../.supernode/lab/ssh/id_ed25519"
+    assert folder.ssh_key == "file:secrets/ssh_id_ed25519"
     assert not (tmp_path / ".supernode").exists()
