@@ -22,7 +22,28 @@ from typing import TypeVar
 
 import paramiko
 
+from supernode.clients import looking
+from supernode.clients.exchange import Exchange
+from supernode.clients.looking import LookOnly
 from supernode.errors import CouldNotRun
+
+__all__ = [
+    "CommandFailed",
+    "HostKeyMismatch",
+    "LoginRefused",
+    "LookOnly",
+    "NoAnswer",
+    "Result",
+    "Ssh",
+    "TooMuch",
+    "connect",
+    "fingerprint",
+    "key_line",
+    "load_key",
+    "open_session",
+    "same_key",
+    "scan",
+]
 
 THREADS = 64
 _POOL = ThreadPoolExecutor(THREADS, thread_name_prefix="ssh")
@@ -120,10 +141,17 @@ def load_key(text: str) -> paramiko.PKey:
 
 
 class Ssh:
-    """A connection; made by `connect`."""
+    """A connection; made by `connect`.
 
-    def __init__(self, address: str, transport: paramiko.Transport) -> None:
-        self.address = address
+    Attributes:
+        look: it runs only what `looking` lists.
+        exchanges: what it was asked to run, where it only looks: the command as path, its exit status as status
+            (-1: no answer).
+    """
+
+    def __init__(self, address: str, transport: paramiko.Transport, *, look: bool = False) -> None:
+        self.address, self.look = address, look
+        self.exchanges: list[Exchange] = []
         self._transport = transport
 
     async def run(
@@ -141,15 +169,26 @@ class Ssh:
             CommandFailed: with `check`, on another status.
             NoAnswer: not done in time, or the connection broke.
             TooMuch: more output than OUTPUT_LIMIT.
+            LookOnly: the connection only looks, and this does more; nothing was sent.
         """
         line = command if isinstance(command, str) else shlex.join(command)
-        result = await _threaded(lambda: self._run(line, stdin, limit_s))
+        if self.look and (stdin or not looking.admitted(command)):
+            raise looking.refuse(self.address, repr(line[:80]))
+        began, status = time.monotonic(), -1
+        try:
+            result = await _threaded(lambda: self._run(line, stdin, limit_s))
+            status = result.status
+        finally:
+            if self.look:
+                self.exchanges.append(Exchange("RUN", line, status, time.monotonic() - began, ""))
         if check and result.status != 0:
             raise CommandFailed(self.address, line, result)
         return result
 
     async def put(self, path: str, content: str | bytes, mode: str = "0644", *, sudo: bool = False) -> None:
         """Write a file whole: to a temporary name beside it, then renamed; a file that exists keeps its owner."""
+        if self.look:
+            raise looking.refuse(self.address, f"writing {path}")
         data = content.encode() if isinstance(content, str) else content
         quoted = shlex.quote(path)
         script = (
@@ -290,17 +329,31 @@ def _open(
 
 
 async def open_session(
-    address: str, user: str, key: str, host_keys: Sequence[str], *, port: int = 22, limit_s: float = 10.0
+    address: str,
+    user: str,
+    key: str,
+    host_keys: Sequence[str],
+    *,
+    port: int = 22,
+    limit_s: float = 10.0,
+    look: bool = False,
 ) -> Ssh:
     """Log in at `address`; the caller closes the connection. See `connect`."""
     loaded = load_key(key)
     transport = await _threaded(lambda: _open(address, port, user, loaded, host_keys, limit_s))
-    return Ssh(address, transport)
+    return Ssh(address, transport, look=look)
 
 
 @asynccontextmanager
 async def connect(
-    address: str, user: str, key: str, host_keys: Sequence[str], *, port: int = 22, limit_s: float = 10.0
+    address: str,
+    user: str,
+    key: str,
+    host_keys: Sequence[str],
+    *,
+    port: int = 22,
+    limit_s: float = 10.0,
+    look: bool = False,
 ) -> AsyncIterator[Ssh]:
     """Log in at `address` for the length of the block.
 
@@ -311,12 +364,13 @@ async def connect(
         host_keys: the pinned public keys in authorized_keys form; any one of them will do.
         port: TCP port.
         limit_s: for each of connecting, the banner and the login.
+        look: only commands of `looking.RULES` run; anything else is refused before it is sent.
 
     Raises:
         HostKeyMismatch: another key; nothing was sent to that host.
         LoginRefused, NoAnswer: as they say.
     """
-    connection = await open_session(address, user, key, host_keys, port=port, limit_s=limit_s)
+    connection = await open_session(address, user, key, host_keys, port=port, limit_s=limit_s, look=look)
     try:
         yield connection
     finally:
