@@ -6,7 +6,6 @@ import dataclasses
 import difflib
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from supernode.errors import Problem, Refusal
 from supernode.plan.machine import Decision, decide
 from supernode.plan.model import FileDiff, Move, Plan, Step
 from supernode.plan.recording import SCHEMA, digest, files, machine
+from supernode.plan.share import at_once
 from supernode.records import DeviceOutput, Outputs
 from supernode.spec import SlotState
 
@@ -86,8 +86,7 @@ def _refuse_too_many(design: Design, decisions: Mapping[str, Decision], reinstal
         and host.slot in reinstall
         and decisions[host.name].action in {"update", "create", "replace"}
     ]
-    share = design.environment.machines.change_at_once
-    most = max(1, math.floor(share * len(serving)))
+    most = at_once(design.environment.machines.change_at_once, len(serving))
     if len(changing) > most:
         what = f"{len(changing)} of {len(serving)} machines in service would change in one run, at most {most} may"
         hint = f"name fewer slots: {', '.join(changing[:most])} first, the others in runs of their own"

@@ -10,6 +10,9 @@ from typing import Any
 
 import yaml
 
+from supernode import spec
+from supernode.errors import Refusal
+from supernode.plan.share import at_once
 from supernode.provider.job import Job, RefusedError
 from supernode.provider.resource import Scene
 
@@ -21,17 +24,66 @@ def confirmed(scene: Scene, slot: str) -> bool:
     return slot in scene.settings.reinstall
 
 
+async def confirmation(scene: Scene, slot: str) -> tuple[bool, str]:
+    """Say whether the confirmation of a slot holds, and why it does not where it was given.
+
+    One that names more machines in service than one run may change is good for none of them.
+    """
+    if not confirmed(scene, slot):
+        return False, ""
+    try:
+        why = await asyncio.to_thread(_too_many, scene.base, scene.settings.reinstall)
+    except RefusedError as error:
+        why = str(error)
+    return not why, f"{slot}: {why}" if why else ""
+
+
 async def permit(job: Job, act: str) -> None:
     """Return when `act` ("restarting", "reinstalling", …) may be done to this machine now.
 
     Raises:
-        RefusedError: it is in service, by its inputs or by machines.yml as it stands at this moment, and not confirmed.
+        RefusedError: it is in service, by its inputs or by machines.yml as it stands at this moment, and not confirmed,
+            or confirmed together with too many others.
     """
     slot = job.wanted.slot
-    if confirmed(job.scene, slot):
+    holds, why = await confirmation(job.scene, slot)
+    if holds or not (job.wanted.in_service or await in_service_now(job.scene.base, slot)):
         return
-    if job.wanted.in_service or await in_service_now(job.scene.base, slot):
-        raise RefusedError(f"{slot} is in service: {act} it must be confirmed (supernode:reinstall and supernode:plan)")
+    must = "it must be confirmed (supernode:reinstall and supernode:plan)"
+    raise RefusedError(f"{slot} is in service: {act} {must}" if not why else f"{act} it is refused: {why}")
+
+
+def _too_many(folder: Path, named: frozenset[str]) -> str:
+    """Say why a confirmation is too wide; empty when it is not. One slot alone is within any share.
+
+    Raises:
+        RefusedError: a document cannot be read, so that nobody can say.
+    """
+    if len(named) < 2:
+        return ""
+    slots = _read(folder / "machines.yml", "each slot")
+    if slots is None:
+        return f"{len(named)} slots are confirmed, and no machines.yml says how many machines are in service"
+    serving = sum(_serves(record) for record in slots.values())
+    changing = sum(_serves(slots.get(slot)) for slot in named)
+    most = at_once(_share(folder / "environment.yml"), serving)
+    if changing <= most:
+        return ""
+    return f"{changing} of {serving} machines in service are confirmed at once, a run may change at most {most}"
+
+
+def _share(path: Path) -> float:
+    try:
+        stamp = path.stat()
+        return _change_at_once(os.fspath(path), stamp.st_mtime_ns, stamp.st_size)
+    except (OSError, UnicodeDecodeError, Refusal) as error:
+        why = " ".join(str(error).split())
+        raise RefusedError(f"nobody can say how many machines a run may change: {path}: {why}") from error
+
+
+@lru_cache(maxsize=4)
+def _change_at_once(path: str, _mtime: int, _size: int) -> float:
+    return spec.read({"environment": Path(path).read_text(encoding="utf-8")}).environment.machines.change_at_once
 
 
 async def in_service_now(folder: Path, slot: str) -> bool:

@@ -70,7 +70,7 @@ class MachineResource:
         if outcome.status != "ready":
             return outcome
         in_service = job.wanted.in_service or await guard.in_service_now(job.scene.base, job.wanted.slot)
-        confirmed = guard.confirmed(job.scene, job.wanted.slot)
+        confirmed, why = await guard.confirmation(job.scene, job.wanted.slot)
         old: Mapping[str, Any] = {}
         if await _runs_image(job):
             job.scene.say("contact", "runs the wanted image already: adopted")
@@ -80,16 +80,17 @@ class MachineResource:
             return await _run_and_look(job, IN_SERVICE_PHASES, {})
         decision = self._decide(old, inputs, confirmed)
         if decision.action == "refuse":
-            return Outcome("ready", "", decision.reason, refused=True)
+            return Outcome("ready", "", why or decision.reason, refused=True)
         return await run(job, decision.phases)
 
     async def update(self, scene: Scene, old: Properties, new: Properties) -> Properties:
         """Carry out the phases that the change means."""
         wanted = Wanted.of(new)
-        decision = self._decide(old, new, guard.confirmed(scene, wanted.slot))
+        confirmed, why = await guard.confirmation(scene, wanted.slot)
+        decision = self._decide(old, new, confirmed)
         if decision.action == "refuse":
-            scene.warn(f"{wanted.name}: left as it is: {decision.reason}")
-            return {**old, "reason": decision.reason}
+            scene.warn(f"{wanted.name}: left as it is: {why or decision.reason}")
+            return {**old, "reason": why or decision.reason}
         # Of another machine in the slot nothing is known that was known of the one before.
         known = {} if _another(old, wanted) else old
         if wanted.state == "quarantined":

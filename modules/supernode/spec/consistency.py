@@ -25,7 +25,7 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
     """
     problems = [problem for check in (_networks, _names, _kinds) for problem in check(env)]
     doubtful = {str(path[0]) for path in (*broken, *(p.path for p in problems)) if path}
-    problems += _bios(env)
+    problems += (*_bios(env), *_minimum(env), *_deadline(env))
     if not doubtful & {"pools", "fabric", "racks"}:
         # Arithmetic over kinds, rates and racks makes sense only where all of them are known.
         rates = list(_rates(env))
@@ -182,6 +182,21 @@ def _bios(env: Environment) -> Iterator[Problem]:
                 what = f"BIOS attribute {name} of {kind.name} may be {wanted}, not {value}"
                 quotes = "put quotes around it: YAML reads On, Off, Yes and No as true or false"
                 yield Problem(("machines", "bios", name), what, quotes if isinstance(value, bool) else None)
+
+
+def _minimum(env: Environment) -> Iterator[Problem]:
+    for index, pool in enumerate(env.pools):
+        if pool.minimum > pool.count:
+            what = f"pool {pool.name} asks for {pool.count} machines and cannot go on with fewer than {pool.minimum}"
+            yield Problem(("pools", index, "minimum"), what, f"at most {pool.count}")
+
+
+def _deadline(env: Environment) -> Iterator[Problem]:
+    """Hold the deadline against the stage's budget: a late machine is missed, and a spare takes over, inside it."""
+    if env.machines.deadline_s > env.budgets.provision_s:
+        have = f"budgets.provision_s is {env.budgets.provision_s:g}"
+        what = f"machines.deadline_s is {env.machines.deadline_s:g}, {have}: a late machine would take the whole run"
+        yield Problem(("machines", "deadline_s"), what, "a shorter deadline, or a longer budget")
 
 
 def _room(env: Environment) -> Iterator[Problem]:

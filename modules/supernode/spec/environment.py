@@ -110,12 +110,16 @@ class Rack(Document):
 
 
 class Pool(Document):
-    """Servers of one kind that do one job; `spares` come on top of `count`."""
+    """Servers of one kind that do one job; `spares` come on top of `count`.
+
+    With fewer than `minimum` of them ready a run ends after provisioning.
+    """
 
     name: Name
     kind: str
     count: Annotated[int, Field(ge=1)]
     spares: Annotated[int, Field(ge=0)] = 0
+    minimum: Annotated[int, Field(ge=1)] = 1
     racks: Annotated[tuple[str, ...], Field(min_length=1)]
     disk: Annotated[str, Field(pattern="^/dev/disk/by-(id|path)/")] | None = None
 
@@ -155,12 +159,17 @@ class Software(Document):
 
 
 class MachinePolicy(Document):
-    """What every machine is set to, and how a run may treat the machines."""
+    """What every machine is set to, and how a run may treat the machines.
+
+    `change_at_once` is the share of the machines in service that one run may change. Where more than `quarantine_share`
+    of the machines that a run had to make failed, it is the site and not the machines: nobody is quarantined.
+    """
 
     bios: dict[str, str | int | bool] = Field(default_factory=dict)
     firmware: dict[str, str] = Field(default_factory=dict)
-    deadline_s: Annotated[float, Field(gt=0)] = 1800
+    deadline_s: Annotated[float, Field(gt=0)] = 900
     change_at_once: Annotated[float, Field(gt=0, le=1)] = 0.25
+    quarantine_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     strict: bool = False
 
 

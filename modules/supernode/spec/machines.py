@@ -41,11 +41,15 @@ class Identity(Document):
 
 
 class SlotRecord(Document):
-    """One slot; `run` is the id of the run that wrote the state."""
+    """One slot; `run` is the id of the run that wrote the state.
+
+    `replaces` is on a spare that took over: the quarantined slot in whose place it serves.
+    """
 
     state: SlotState = SlotState.NEW
     reason: str = ""
     run: str = ""
+    replaces: str = ""
     identity: Identity = Identity()
 
 
@@ -65,7 +69,7 @@ def machines_text(machines: Machines) -> str:
     for slot in sorted(machines.slots):
         record = machines.slots[slot]
         row: dict[str, object] = {"state": str(record.state)}
-        row |= {key: getattr(record, key) for key in ("reason", "run") if getattr(record, key)}
+        row |= {key: getattr(record, key) for key in ("reason", "run", "replaces") if getattr(record, key)}
         row |= {"identity": record.identity.known()} if record.identity.known() else {}
         flow = yaml.safe_dump(row, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True).strip()
         lines.append(f"  {slot}: {flow}")
