@@ -54,6 +54,8 @@ class DeviceOutput:
         state: "ready", "late" or "failed"; with the phase and reason of the last two.
         host_keys: public keys in authorized_keys form ("ssh-ed25519 AAAA…").
         image: digest of the installed image; empty on a switch.
+        evidence: what the controller or the switch showed where it is not ready; without secrets.
+        applied: of a switch, the SHA-256 of each file as it was read back from it, by path.
     """
 
     name: str
@@ -68,6 +70,8 @@ class DeviceOutput:
     uuid: str = ""
     image: str = ""
     power: str = ""
+    evidence: tuple[str, ...] = ()
+    applied: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,9 @@ class Outputs:
         if document.get("schema") != OUTPUTS_SCHEMA:
             raise ValueError(f"outputs of schema {document.get('schema')!r}, this version reads {OUTPUTS_SCHEMA}")
         devices = {
-            name: DeviceOutput(**{**row, "host_keys": tuple(row["host_keys"])})
+            name: DeviceOutput(
+                **{**row, "host_keys": tuple(row["host_keys"]), "evidence": tuple(row.get("evidence", ()))}
+            )
             for name, row in document["devices"].items()
         }
         return cls(document["environment"], document["design"], devices)

@@ -256,3 +256,27 @@ def test_plain_pulumi_takes_a_lost_machine_back_into_the_state_and_destroys(site
     assert [r for r in site.preview(design, refresh=False) if r.op == "create"] == []
     pulumi(site, "destroy", "--yes", "-s", "lab")
     assert sorted(line for line in site.journal() if "gpu" in line) == ["delete gpu-001", "delete gpu-002"]
+
+
+def test_a_fence_touches_the_switches_of_quarantined_slots_alone_and_the_stack_follows_later(site):
+    site.up(site.describe(hosts=2, spares=1))
+    site.journal()
+    design = site.bind({"gpu-001": "quarantined", "gpu-002": "in_service"})
+    outputs = provision.fence(site.folder, design, site.events.append, directory=site.project)
+    assert sorted(site.journal()) == [f"update su01-leaf{rail}" for rail in range(8)]
+    assert outputs.devices["gpu-001"].state == "ready"  # not asked: it is never contacted
+    site.up(design)
+    assert sorted(site.journal()) == ["update gpu-001", "update gpu-002"]
+    assert site.preview(design, refresh=False) == []
+
+
+def test_who_is_left_is_not_touched_and_the_others_go_on(site):
+    design = site.describe(hosts=3)
+    site.find("gpu-002", status="late", phase="deploy", reason="no report")
+    site.up(design)
+    site.journal()
+    changed = site.bind({"gpu-001": "in_service", "gpu-002": "drained", "gpu-003": "in_service"})
+    outputs = site.up(changed, leave=["gpu-002", "gpu-003"])
+    assert site.journal() == ["update gpu-001"]
+    assert outputs.devices["gpu-002"].state == "late"
+    assert outputs.design == changed.digest

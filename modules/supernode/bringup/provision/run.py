@@ -33,6 +33,7 @@ def up(
     *,
     reinstall: Sequence[str] = (),
     plan_hash: str = "",
+    leave: Sequence[str] = (),
     directory: Path | None = None,
 ) -> Outputs:
     """Bring every stack of the environment to what the Design says.
@@ -46,6 +47,7 @@ def up(
         on_event: called from several threads, one call at a time.
         reinstall: slots in service that a person confirmed may be powered off or installed anew.
         plan_hash: the plan that was shown with them.
+        leave: designed names of machines that are left as they are, whatever they lack.
         directory: a project's folder other than supernode's own.
 
     Raises:
@@ -57,8 +59,10 @@ def up(
     until = time.time() + design.environment.budgets.provision_s
     try:
         stacks = _each(session, names, lambda name: prepare_stack(session, name, reinstall, plan_hash, until))
-        _fence(session, design, stacks, tell)
-        _each(session, names, lambda name: _update(session, stacks[name], parallel(design, name), tell))
+        if len(stacks) > 1:  # within a stack the resources' own order says so; from one to another nothing does
+            _fence(session, design, stacks, tell)
+        left = [f"**::{name}" for name in leave]
+        _each(session, names, lambda name: _update(session, stacks[name], parallel(design, name), tell, exclude=left))
     finally:
         # A confirmation is for one run: a later `pulumi up` must not find it, and if we are killed, `until` ends it.
         if reinstall:
@@ -70,6 +74,22 @@ def up(
             )
         )
     return _read(session, names)
+
+
+def fence(folder: EnvironmentFolder, design: Design, on_event: OnEvent, *, directory: Path | None = None) -> Outputs:
+    """Shut the switches' ports of quarantined slots, touch nothing else, and return what the stacks then hold.
+
+    Whether a port is shut is what its switch answers (`DeviceOutput.applied`), not that this returned.
+
+    Raises:
+        CouldNotRun: as for `up`.
+    """
+    tell = _one_at_a_time(on_event)
+    session = Session.open(folder, _progress(tell), directory)
+    there = set(session.existing())
+    stacks = _each(session, [n for n in design.stacks() if n in there], lambda name: prepare_stack(session, name))
+    _fence(session, design, stacks, tell)
+    return _read(session, list(stacks))
 
 
 def preview(
@@ -200,12 +220,21 @@ def _read(session: Session, names: Iterable[str]) -> Outputs:
     return state.read(session.folder.name, _each(session, list(names), export))
 
 
-def _update(session: Session, stack: Stack, width: int, tell: OnEvent, target: list[str] | None = None) -> None:
+def _update(
+    session: Session,
+    stack: Stack,
+    width: int,
+    tell: OnEvent,
+    target: list[str] | None = None,
+    exclude: list[str] | None = None,
+) -> None:
     listener = Listener(lambda event: _hear(event, tell))
+
+    only: dict[str, Any] = {"target": target} if target else {"exclude": exclude} if exclude else {}
 
     def work() -> None:
         listener.errors.clear()
-        stack.up(parallel=width, on_event=listener, color="never", continue_on_error=True, target=target)
+        stack.up(parallel=width, on_event=listener, color="never", continue_on_error=True, **only)
 
     with session.explained(stack.name, listener.errors):
         unlocked(stack, work, lambda line: tell(_note(line)))
@@ -213,14 +242,13 @@ def _update(session: Session, stack: Stack, width: int, tell: OnEvent, target: l
 
 
 def _fence(session: Session, design: Design, stacks: dict[str, Stack], tell: OnEvent) -> None:
-    """Shut the ports of quarantined slots in every stack that holds one of their switches, before any stack goes on.
+    """Shut the ports of quarantined slots in every stack that holds one of their switches.
 
-    Within a stack the resources' own order says so; from one stack to another nothing does. On a fabric that is not
-    there yet nothing is open, so nothing is to be shut.
+    On a fabric that is not there yet nothing is open, so nothing is to be shut.
     """
     quarantined = [host.name for host in design.hosts if host.state == "quarantined"]
     switches = {link.b_device for name in quarantined for link in design.links_of(name) if link.kind == "rail"}
-    if len(stacks) < 2 or not switches:
+    if not switches:
         return
     present = _read(session, list(stacks)).devices
     by_stack: dict[str, list[str]] = {}

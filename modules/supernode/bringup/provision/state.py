@@ -69,4 +69,6 @@ def _device(kind: str, resource: Mapping[str, Any], found: Mapping[str, Any]) ->
         uuid=str(found.get("uuid") or ""),
         image=str(found.get("installedImage") or ""),
         power=str(found.get("powerState") or ""),
+        evidence=tuple(str(line) for line in found.get("evidence") or ()),
+        applied={str(path): str(digest) for path, digest in (found.get("applied") or {}).items()},
     )
