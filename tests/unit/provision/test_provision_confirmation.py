@@ -78,7 +78,7 @@ def bench(tmp_path, monkeypatch):
         session = Session(folder, design.stacks(), broken)
         monkeypatch.setattr(run.Session, "open", lambda *_: session)
         monkeypatch.setattr(run.time, "time", lambda: 5000.0)
-        monkeypatch.setattr(run, "_update", lambda _session, stack, *_: update(stack))
+        monkeypatch.setattr(run, "_update", lambda _session, stack, *_, **_more: update(stack))
         with pytest.raises((KeyboardInterrupt, CouldNotRun)):
             run.up(folder, design, lambda _: None, reinstall=("r01u05",), plan_hash="0123abcd")
         return session
