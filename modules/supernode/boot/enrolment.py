@@ -18,7 +18,8 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -50,10 +51,7 @@ def arm(state: Path, host: str) -> None:
     """
     mark = _mark(state, host)
     write_atomically(mark, "", mode=0o600)
-    if os.geteuid() == 0:  # under sudo: the server, which may be its caller's, has to take the mark away
-        owner = state.stat()
-        for path in (mark.parent, mark):
-            os.chown(path, owner.st_uid, owner.st_gid)
+    _hand_over(state, mark.parent, mark)  # the server has to take the mark away
 
 
 def armed(state: Path, host: str) -> bool:
@@ -67,6 +65,45 @@ def armed(state: Path, host: str) -> bool:
 def disarm(state: Path, host: str) -> None:
     """Take the mark away, if there is one."""
     _mark(state, host).unlink(missing_ok=True)
+
+
+def revoke(state: Path, host: str) -> None:
+    """End whatever was given to a host: it is no longer armed, its reports are refused and its medium is gone.
+
+    Whoever arms it again gives it a new token. What it reported before stays.
+
+    Args:
+        state: .supernode/<env>.
+        host: the designed name.
+    """
+    if not (state / "serve").is_dir():
+        return  # nothing was ever given to anyone
+    tokens = state / "serve" / "tokens"
+    with making(state, host):  # a medium that is just being made ends as well
+        disarm(state, host)
+        for path in (state / "serve" / "iso" / host).glob("*.iso"):
+            path.unlink(missing_ok=True)
+        if tokens.is_dir():
+            with store.lock(tokens / f"{host}.lock"):
+                (tokens / f"{host}.json").unlink(missing_ok=True)
+            _hand_over(state, tokens / f"{host}.lock")
+
+
+@contextmanager
+def making(state: Path, host: str) -> Iterator[None]:
+    """Hold what only one may do at a time: give a host a medium, or take it away."""
+    path = state / "serve" / "iso" / f"{host}.lock"
+    with store.lock(path):
+        _hand_over(state, path.parent, path)
+        yield
+
+
+def _hand_over(state: Path, *paths: Path) -> None:
+    """Give what root made, under sudo, to the state's owner, whose server may be."""
+    if os.geteuid() == 0:
+        owner = state.stat()
+        for path in paths:
+            os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def _mark(state: Path, host: str) -> Path:

@@ -92,7 +92,7 @@ class Site:
         if planned is None or planned.digest != digest:
             return None
         path = self.folder.state / "serve" / "iso" / host / f"{digest}.iso"
-        with store.lock(path.parent.with_name(f"{host}.lock")):
+        with enrolment.making(self.folder.state, host):
             if enrolment.armed(self.folder.state, host):
                 for old in path.parent.glob("*.iso"):
                     old.unlink()

@@ -8,7 +8,6 @@ changes, 503 with Retry-After. BMCs allow few sessions (8 on some) and keep one 
 from __future__ import annotations
 
 import asyncio
-import json
 import random
 import ssl
 import time
@@ -16,54 +15,48 @@ from collections import deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import aiohttp
 
+from supernode.clients import lost_session, trust
+from supernode.clients.answer import CHANGE_REQUIRED, SESSIONS_TAKEN, Answer, Json, RedfishError, document, extended
 from supernode.clients.exchange import Exchange, scrub, summary
+from supernode.clients.trust import Trust, Untrusted, fingerprint, tls
 from supernode.errors import CouldNotRun
 
-Json = Mapping[str, Any]
+__all__ = [
+    "Ambiguous",
+    "Answer",
+    "Json",
+    "LookOnly",
+    "Patience",
+    "Redfish",
+    "RedfishError",
+    "Unreachable",
+    "Untrusted",
+    "connect",
+    "extended",
+    "fingerprint",
+    "tls",
+]
+
 ROOT = "/redfish/v1/"
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 BUSY = {429, 502, 503, 504}
 LOGIN_LIMIT_S = 15.0
 
 
-class RedfishError(CouldNotRun):
-    """The BMC answered with an error.
-
-    Attributes:
-        status: HTTP status.
-        message_ids, messages: `@Message.ExtendedInfo` of the answer, without secrets.
-    """
-
-    def __init__(self, where: str, what: str, status: int, document: Any = None) -> None:
-        super().__init__(where, what)
-        self.status = status
-        self.message_ids, self.messages = extended(document)
-
-
 class Unreachable(CouldNotRun):
     """The BMC gave no answer within the time allowed, however often asked."""
-
-
-class Untrusted(CouldNotRun):
-    """The BMC's certificate does not verify against the site's CA."""
 
 
 class Ambiguous(CouldNotRun):
     """An action was sent and no answer came: it may or may not have happened. Read back before repeating it."""
 
 
-@dataclass(frozen=True)
-class Answer:
-    """One answer; `body` is {} when there was none."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: Json
+class LookOnly(CouldNotRun):
+    """A client that only looks was asked to change something; nothing was sent."""
 
 
 @dataclass(frozen=True)
@@ -93,14 +86,24 @@ class Patience:
 
 @dataclass
 class Redfish:
-    """One BMC. Use `connect`; every path is absolute (`/redfish/v1/…`)."""
+    """One BMC. Use `connect`; every path is absolute (`/redfish/v1/…`).
+
+    Attributes:
+        look: only reads, by HTTP Basic, so that not even a session is made; anything else is refused before it is sent.
+        account: path of our own account once the BMC said that its password must be changed before anything else.
+    """
 
     address: str
     username: str
     _password: str = field(repr=False)
     _http: aiohttp.ClientSession = field(repr=False)
+    _trust: Trust = field(repr=False)
     patience: Patience = field(default_factory=Patience)
+    look: bool = False
+    account: str = ""
     exchanges: deque[Exchange] = field(default_factory=lambda: deque(maxlen=32))
+    _basic: bool = False
+    _concealed: set[str] = field(default_factory=set, repr=False)
     _token: str = field(default="", repr=False)
     _session_path: str = ""
     _etags: dict[str, str] = field(default_factory=dict, repr=False)
@@ -111,7 +114,7 @@ class Redfish:
 
         Raises:
             RedfishError: an error status; `status` tells which.
-            Unreachable, Untrusted: no answer; a certificate that does not verify.
+            Unreachable, Untrusted: no answer; a certificate that is not as it should be.
         """
         return (await self._ask("GET", path, None)).body
 
@@ -138,18 +141,51 @@ class Redfish:
             page = document.get("Members@odata.nextLink")
         return found
 
-    async def patch(self, path: str, body: Json) -> Answer:
-        """Change a resource; sends If-Match when the last `get` of the path brought an ETag."""
+    async def become(self, username: str, password: str) -> None:
+        """Speak as this account from now on; the session of the one before is ended. Nothing else is sent yet."""
+        async with self._gate:
+            await self._log_out()
+            self.username, self._password, self.account = username, password, ""
+            self._basic = self.look
+            self.conceal(password)
+
+    async def sign_in(self) -> None:
+        """Have the BMC accept the password, once: begin the session or, without one, ask for what only accounts see.
+
+        Raises:
+            RedfishError: status 401 is a password that it refuses.
+        """
+        await self._log_in()
+        if self._basic:
+            answer = await self._patiently("GET", SESSIONS, None, {})
+            if not answer.says(CHANGE_REQUIRED):
+                self._refuse_errors("GET", SESSIONS, answer)
+
+    def conceal(self, secret: str) -> None:
+        """Keep a secret out of everything this client says, whoever says it first."""
+        self._concealed |= {secret, _basic(self.username, secret).partition(" ")[2]}
+
+    async def patch(self, path: str, body: Json, *, once: bool = False) -> Answer:
+        """Change a resource; sends If-Match when the last `get` of the path brought an ETag.
+
+        Args:
+            path: the resource.
+            body: what to change.
+            once: where no answer came, or 401, it is not sent again.
+
+        Raises:
+            Ambiguous: sent once, and no answer came.
+        """
         headers = {"If-Match": self._etags[path]} if self._etags.get(path) else {}
         try:
-            return await self._ask("PATCH", path, body, headers)
+            return await self._ask("PATCH", path, body, headers, once=once)
         except RedfishError as error:
             if error.status not in (412, 428):
                 raise
         # 412: a weak ETag that is handed out and refused, or a change underneath; 428: If-Match is demanded. Once anew.
         await self.get(path)
         fresh = self._etags.get(path, "").removeprefix("W/")
-        return await self._ask("PATCH", path, body, {"If-Match": fresh} if fresh else {})
+        return await self._ask("PATCH", path, body, {"If-Match": fresh} if fresh else {}, once=once)
 
     async def post(self, path: str, body: Json) -> Answer:
         """Start an action or create a member. Never repeated when it may have happened.
@@ -174,10 +210,12 @@ class Redfish:
         finally:
             await self._http.close()
 
-    async def _ask(self, method: str, path: str, body: Json | None, headers: Mapping[str, str] | None = None) -> Answer:
+    async def _ask(
+        self, method: str, path: str, body: Json | None, headers: Mapping[str, str] | None = None, *, once: bool = False
+    ) -> Answer:
         token = await self._log_in()
-        answer = await self._patiently(method, path, body, headers or {})
-        if answer.status == 401 and path != ROOT:
+        answer = await self._patiently(method, path, body, headers or {}, once=once)
+        if answer.status == 401 and path != ROOT and not (self._basic or once):
             await self._log_in(refused=token)
             answer = await self._patiently(method, path, body, headers or {})
         self._refuse_errors(method, path, answer)
@@ -191,16 +229,25 @@ class Redfish:
         if answer.status >= 400:
             detail = "; ".join(extended(answer.body)[1])
             what = f"{method} {path} answers {answer.status}" + (f": {detail}" if detail else "")
-            raise RedfishError(self.address, scrub(what, self._password), answer.status, answer.body)
+            error = RedfishError(self.address, scrub(what, *self._concealed), answer.status, answer.body)
+            error.messages = tuple(scrub(text, *self._concealed) for text in error.messages)
+            raise error
 
     async def _log_in(self, *, refused: str = "") -> str:
-        """Return the session's token; begins one when there is none, or when it is the one that was refused."""
+        """Return the session's token; begins one when there is none, or when it is the one that was refused.
+
+        Without a session ("" is returned then) each request carries the password: a client that only looks, and one
+        whose BMC has none free. Those that are taken are others', and not ours to delete.
+        """
         async with self._gate:
-            if self._token and self._token != refused:
+            if self._basic or (self._token and self._token != refused):
                 return self._token
             await self._log_out()  # of a few sessions it would hold one until it lapses
             begun = time.monotonic()
             answer, lost = await self._begin_session()
+            if answer.status >= 400 and answer.says((*SESSIONS_TAKEN, *CHANGE_REQUIRED)):
+                self._do_without(answer)
+                return ""
             self._refuse_errors("POST", SESSIONS, answer)
             self._token = answer.headers.get("X-Auth-Token", "")
             if not self._token:
@@ -209,6 +256,12 @@ class Redfish:
             if lost:
                 await self._drop_lost_session(time.monotonic() - begun)
             return self._token
+
+    def _do_without(self, answer: Answer) -> None:
+        self._basic = True
+        why = "every session is taken" if answer.says(SESSIONS_TAKEN) else "no session before the password is changed"
+        note = f"{why}: Basic authentication from here on"
+        self.exchanges.append(Exchange("POST", SESSIONS, answer.status, 0.0, note))
 
     async def _begin_session(self) -> tuple[Answer, bool]:
         """Ask for a session; a second time, and no more, when the answer to the first was lost, for each may make one.
@@ -237,7 +290,7 @@ class Redfish:
                 listed = await self._patiently("GET", SESSIONS, None, {})
                 paths = [str(m.get("@odata.id", "")) for m in listed.body.get("Members", ())]
                 found = {path: (await self._patiently("GET", path, None, {})).body for path in paths if path}
-                for path in _lost(found, self._session_path, self.username, within_s + 1.0):
+                for path in lost_session.candidates(found, self._session_path, self.username, within_s + 1.0):
                     await self._patiently("DELETE", path, None, {})
         except (CouldNotRun, TimeoutError):
             pass  # it lapses by itself
@@ -253,20 +306,24 @@ class Redfish:
         finally:
             self._session_path = self._token = ""
 
-    async def _patiently(self, method: str, path: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
+    async def _patiently(
+        self, method: str, path: str, body: Json | None, headers: Mapping[str, str], *, once: bool = False
+    ) -> Answer:
         """Send until there is an answer that is not "busy"; a busy answer after the last try is returned as it is."""
-        again = method != "POST"
+        again = method != "POST" and not once
         failure: Exception | None = None
         for attempt in range(self.patience.tries):
             retry_after = None
             try:
                 answer = await self._send(method, path, body, headers)
-                if answer.status not in BUSY or attempt + 1 == self.patience.tries:
+                if answer.status not in BUSY or attempt + 1 == self.patience.tries or answer.says(SESSIONS_TAKEN):
                     return answer
                 retry_after = answer.headers.get("Retry-After")
             except aiohttp.ClientConnectorCertificateError as error:
                 what = f"its certificate does not verify: {error.certificate_error}"
                 raise Untrusted(self.address, what, "is it signed by bmc.ca?") from error
+            except aiohttp.ServerFingerprintMismatch as error:
+                raise trust.changed(self.address, error) from error
             except (aiohttp.ClientConnectorError, ConnectionRefusedError) as error:
                 failure = error  # nothing was sent: any method may try again
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -279,53 +336,33 @@ class Redfish:
         raise Unreachable(self.address, what) from failure
 
     async def _send(self, method: str, path: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
-        sent = {"OData-Version": "4.0", "Accept": "application/json", **headers}
-        if self._token and (method, path) != ("POST", SESSIONS):
-            sent["X-Auth-Token"] = self._token
+        if self.look and method not in ("GET", "HEAD"):
+            raise LookOnly(self.address, f"{method} {path} was asked of a connection that only looks: not sent")
+        sent = {"OData-Version": "4.0", "Accept": "application/json", **headers, **self._credentials(method, path)}
         started, status, text = time.monotonic(), 0, ""
+        url = f"https://{self.address}{path}"
+        how: dict[str, Any] = {"json": body, "headers": sent, "ssl": self._trust.verifying, "allow_redirects": False}
         try:
-            async with self._http.request(
-                method, f"https://{self.address}{path}", json=body, headers=sent, allow_redirects=False
-            ) as reply:
+            async with self._http.request(method, url, **how) as reply:
                 status, text = reply.status, await reply.text(errors="replace")
-                return Answer(status, reply.headers.copy(), _document(text))
+                answer = Answer(status, reply.headers.copy(), document(text))
+                self.account = answer.account_to_change() or self.account
+                return answer
         finally:
             seconds = time.monotonic() - started
-            note = summary(body, _document(text), text, secrets=(self._password, self._token))
+            note = summary(body, document(text), text, secrets=(*self._concealed, self._token))
             self.exchanges.append(Exchange(method, path, status, seconds, note))
 
-
-def _lost(sessions: Mapping[str, Json], ours: str, account: str, within_s: float) -> list[str]:
-    """Pick the sessions of our account that were made in the seconds up to the making of ours, by the BMC's clock."""
-    made = {path: _moment(document.get("CreatedTime")) for path, document in sessions.items()}
-    mine = made.get(ours)
-    if mine is None:
-        return []
-    return [
-        path
-        for path, at in made.items()
-        if path != ours
-        and at is not None
-        and timedelta(0) <= mine - at <= timedelta(seconds=within_s)
-        and sessions[path].get("UserName") == account
-        and sessions[path].get("ClientOriginIPAddress") == sessions[ours].get("ClientOriginIPAddress")
-    ]
+    def _credentials(self, method: str, path: str) -> Mapping[str, str]:
+        if (method, path) == ("POST", SESSIONS):
+            return {}
+        if self._basic:
+            return {"Authorization": _basic(self.username, self._password)}
+        return {"X-Auth-Token": self._token} if self._token else {}
 
 
-def _moment(text: Any) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(str(text))
-    except ValueError:
-        return None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
-
-
-def _document(text: str) -> Json:
-    try:
-        document = json.loads(text) if text.strip() else {}
-    except ValueError:
-        return {}
-    return document if isinstance(document, Mapping) else {}
+def _basic(username: str, password: str) -> str:
+    return aiohttp.encode_basic_auth(username, password, "utf-8")
 
 
 def _path_of(location: str) -> str:
@@ -341,33 +378,16 @@ def _reason(error: Exception | None) -> str:
     return "time out" if isinstance(error, TimeoutError) else (str(error) or type(error).__name__)
 
 
-def extended(document: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the message ids and the messages of a Redfish error document (DSP0266, "Error responses")."""
-    error = document.get("error") if isinstance(document, Mapping) else None
-    if not isinstance(error, Mapping):
-        return (), ()
-    entries = error.get("@Message.ExtendedInfo") or ()
-    entries = [entries] if isinstance(entries, Mapping) else [e for e in entries if isinstance(e, Mapping)]
-    ids = [str(e["MessageId"]) for e in entries if e.get("MessageId")] or [str(error.get("code") or "")]
-    texts = [str(e["Message"]) for e in entries if e.get("Message")] or [str(error.get("message") or "")]
-    return tuple(filter(None, ids)), tuple(filter(None, texts))
-
-
-def tls(ca: str | None) -> ssl.SSLContext:
-    """Return a verifying context for a CA given as PEM text; None means the system's own store.
-
-    Raises:
-        CouldNotRun: the text holds no certificate.
-    """
-    try:
-        return ssl.create_default_context(cadata=ca)
-    except (ssl.SSLError, ValueError) as error:
-        raise CouldNotRun("ca", f"holds no usable certificate: {error}") from error
-
-
 @asynccontextmanager
 async def connect(
-    address: str, username: str, password: str, ca: ssl.SSLContext | str | None, patience: Patience | None = None
+    address: str,
+    username: str,
+    password: str,
+    ca: ssl.SSLContext | str | None = None,
+    patience: Patience | None = None,
+    *,
+    pin: str = "",
+    look: bool = False,
 ) -> AsyncIterator[Redfish]:
     """Open a client for one BMC; the session begins with the first request and ends with the block.
 
@@ -375,16 +395,22 @@ async def connect(
         address: where the BMC listens: host or host:port.
         username: an account with the Administrator or Operator role.
         password: the password itself, already resolved.
-        ca: what its certificate must verify against: a context of `tls`, PEM text, or None for the system's store.
+        ca: what its certificate must verify against: a context of `tls`, PEM text, or None where only the pin counts.
         patience: limits on time and tries.
+        pin: the certificate's SHA-256 in hexadecimal: it must be exactly that one, whatever address it names; "" where
+            only the CA counts. One of the two must be given, and with both, both must hold.
+        look: see `Redfish`.
+
+    Raises:
+        Untrusted: neither a CA nor a pin.
     """
     patience = patience or Patience()
-    context = ca if isinstance(ca, ssl.SSLContext) else await asyncio.to_thread(tls, ca)
+    trusted = await asyncio.to_thread(trust.trust, address, ca, pin)
     # A BMC serves few connections; two keep a slow answer from blocking a short one.
-    connector = aiohttp.TCPConnector(ssl=context, limit=2, keepalive_timeout=30)
     limit = aiohttp.ClientTimeout(total=patience.answer_s, sock_connect=min(5.0, patience.answer_s))
-    http = aiohttp.ClientSession(connector=connector, timeout=limit, trust_env=False)
-    client = Redfish(address, username, password, http, patience)
+    http = aiohttp.ClientSession(connector=trusted.connector(2), timeout=limit, trust_env=False)
+    client = Redfish(address, username, password, http, trusted, patience, look, _basic=look)
+    client.conceal(password)
     try:
         yield client
     finally:

@@ -171,9 +171,11 @@ async def begin(wanted: Wanted, scene: Scene, patience: Patience | None = None) 
     """
     seconds = min(wanted.deadline_s, scene.limit_s or wanted.deadline_s)
     password = await secrets.resolve(str(wanted.bmc["password"]), scene.base)
-    context = await asyncio.to_thread(context_of, await read_ca(str(wanted.bmc.get("ca") or ""), scene.base))
+    ca = await read_ca(str(wanted.bmc.get("ca") or ""), scene.base)
+    context = await asyncio.to_thread(context_of, ca) if ca else None
+    address, username, pin = (str(wanted.bmc.get(key) or "") for key in ("address", "username", "pin"))
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
-            redfish.connect(str(wanted.bmc["address"]), str(wanted.bmc["username"]), password, context, patience)
+            redfish.connect(address, username, password, context, patience, pin=pin)
         )
         yield Job(wanted, scene, Deadline(seconds), client)

@@ -111,3 +111,36 @@ def test_a_medium_that_could_not_be_made_is_made_at_the_next_read(here, monkeypa
 )  # fmt: skip
 def test_media_are_for_controllers_and_machines(here, address, admitted):
     assert here.admits(address) is admitted
+
+
+def test_what_was_revoked_is_gone_and_its_token_is_refused(here):
+    token = boot(here)
+    enrolment.revoke(here.folder.state, HOST)
+    assert here.enrolment.report(HOST, token, DONE) is Answer.REFUSED
+    assert here.iso(HOST, DIGEST) is None
+    assert here.offers(HOST, DIGEST)  # which is what the server answers 410 for
+    assert list(here.folder.state.rglob("*.iso")) == []
+    new = boot(here)  # armed again: a token of its own
+    assert here.enrolment.report(HOST, token, DONE) is Answer.REFUSED
+    assert here.enrolment.report(HOST, new, DONE) is Answer.ACCEPTED
+
+
+def test_a_host_that_was_armed_and_is_revoked_gets_no_medium(here):
+    enrolment.arm(here.folder.state, HOST)
+    enrolment.revoke(here.folder.state, HOST)
+    assert here.iso(HOST, DIGEST) is None
+
+
+def test_revoking_keeps_what_was_reported_and_leaves_others_alone(here):
+    here.enrolment.report(HOST, boot(here), DONE)
+    other = here.enrolment.issue("gpu-002")
+    for _ in range(2):
+        enrolment.revoke(here.folder.state, HOST)
+    enrolment.revoke(here.folder.state, "gpu-003")
+    assert here.enrolment.read(HOST)["host_keys"] == ["ssh-ed25519 AAAA"]
+    assert here.enrolment.report("gpu-002", other, DONE) is Answer.ACCEPTED
+
+
+def test_a_site_that_never_served_has_nothing_to_revoke(tmp_path):
+    enrolment.revoke(tmp_path, HOST)
+    assert list(tmp_path.iterdir()) == []
