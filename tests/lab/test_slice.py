@@ -13,6 +13,8 @@ from base64 import b64encode
 
 import lab_site
 import pytest
+import secret_search
+import secret_watch
 
 pytestmark = pytest.mark.lab
 
@@ -80,8 +82,10 @@ def test_swapped_and_slow_cable_are_named(site):
     site.supernode("lab", "fault", NAME, "swap-cable", one, other)
     site.supernode("lab", "fault", NAME, "slow-link", slow)
 
-    site.supernode("bringup", NAME, "--yes", expect=1, timeout=1500)
+    with secret_watch.Watch() as watch:
+        site.supernode("bringup", NAME, "--yes", expect=1, timeout=1500)
 
+    assert secret_search.was_shown(site, watch) == []
     found = failing(last_run(site))
     swap = next(f for f in found if set(f["cables"]) == {one, other})
     for cable in (one, other):
@@ -95,6 +99,11 @@ def test_swapped_and_slow_cable_are_named(site):
     assert all(cable in page for cable in (one, other, slow))
     inside = verdicts(site.json("verify", NAME, expect=1)["findings"])
     assert verdicts(alone(site, expect=1)) == inside  # with faults standing, too
+
+
+def test_no_secret_is_kept_and_every_token_is_dead(site):
+    assert secret_search.is_kept(site) == []
+    assert secret_search.still_works(site) == []
 
 
 def test_mended_lab_ends_clean_and_a_second_run_changes_nothing(site):
