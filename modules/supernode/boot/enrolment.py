@@ -16,6 +16,7 @@ import hashlib
 import hmac
 import json
 import os
+import re
 import secrets
 import time
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,8 @@ PHASES = ("deploy", "firstboot")
 _STATES = ("started", "progress", "ok", "failed")
 _MOST_KEYS = 8
 _MOST_TEXT = 2000
+_TOKEN_BYTES = 32
+_TOKEN = re.compile(rb"(?<![\w-])[\w-]{43}(?![\w-])")  # what token_urlsafe makes of 32 bytes
 
 
 class Answer(enum.Enum):
@@ -110,6 +113,18 @@ def _mark(state: Path, host: str) -> Path:
     return state / "serve" / "armed" / host
 
 
+def issued(state: Path) -> dict[str, str]:
+    """Return the host of each token by the token's hash; the tokens themselves are kept nowhere."""
+    records = sorted((state / "serve" / "tokens").glob("*.json"))
+    return {json.loads(path.read_text(encoding="utf-8"))["hash"]: path.stem for path in records}
+
+
+def tokens_in(data: bytes, hashes: Mapping[str, str]) -> list[str]:
+    """Name the hosts whose token stands in these bytes, by trying every word of a token's length."""
+    found = {hashes.get(hashlib.sha256(word).hexdigest()) for word in set(_TOKEN.findall(data))}
+    return [f"the token of {host}" for host in sorted(host for host in found if host)]
+
+
 class Enrolment:
     """The tokens and reports of one environment.
 
@@ -123,7 +138,7 @@ class Enrolment:
 
     def issue(self, host: str) -> str:
         """Return a new token for a host; the one before is dead at once."""
-        token = secrets.token_urlsafe(32)
+        token = secrets.token_urlsafe(_TOKEN_BYTES)
         record = {"hash": _hash(token), "issued": time.time(), "spent": None}
         self._tokens.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._lock(host):

@@ -10,6 +10,7 @@ import typer
 from supernode.cli.allocate import allocate
 from supernode.cli.assign import assign
 from supernode.cli.bringup import bringup
+from supernode.cli.bundle import bundle
 from supernode.cli.check import check
 from supernode.cli.design import design
 from supernode.cli.destroy import destroy
@@ -40,8 +41,8 @@ app = typer.Typer(
 )
 
 for _verb in (
-    check, kinds, design, show, allocate, assign, plan, bringup, verify, report, runs, shell, engine, image, serve,
-    destroy,
+    check, kinds, design, show, allocate, assign, plan, bringup, verify, report, runs, bundle, shell, engine, image,
+    serve, destroy,
 ):  # fmt: skip
     app.command()(_verb)
 

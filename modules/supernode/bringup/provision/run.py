@@ -206,18 +206,28 @@ def outputs(folder: EnvironmentFolder, *, directory: Path | None = None) -> Outp
     return _read(session, session.existing())
 
 
+def exported(folder: EnvironmentFolder) -> dict[str, dict[str, Any]]:
+    """Return each stack of an environment as `pulumi stack export --show-secrets` writes it."""
+    session = Session.open(folder, lambda _line: None)
+    return _exports(session, session.existing())
+
+
 def parallel(design: Design, stack: str) -> int:
     """Count what can be worked on at once: every machine and switch of a stack."""
     return max(1, design.stack_sizes()[stack])
 
 
 def _read(session: Session, names: Iterable[str]) -> Outputs:
+    return state.read(session.folder.name, _exports(session, names))
+
+
+def _exports(session: Session, names: Iterable[str]) -> dict[str, dict[str, Any]]:
     def export(name: str) -> dict[str, Any]:
         with session.explained(name):
             deployment = session.workspace().export_stack(name)
         return {"version": deployment.version, "deployment": deployment.deployment}
 
-    return state.read(session.folder.name, _each(session, list(names), export))
+    return _each(session, list(names), export)
 
 
 def _update(
