@@ -75,11 +75,9 @@ def is_kept(site: lab_site.Site) -> list[str]:
     exported = site.root / "exported.json"
     exported.write_text(decrypted(site))
     found = secret_watch.holders(secret_watch.files(site.root, engine, disks), meant | own)
-    return [
-        f"{name} in {path}"
-        for name, path in found
-        if str(path) not in meant and not (path.suffix == ".iso" and path.parent.name == name)
-    ]
+    allowed = [(n, p) for n, p in found if str(p) in meant or (p.suffix == ".iso" and p.parent.name == n)]
+    assert {name for name, _ in allowed} == {*meant, *own}, "the search does not even find what is where it belongs"
+    return [f"{name} in {path}" for name, path in found if (name, path) not in allowed]
 
 
 def decrypted(site: lab_site.Site) -> str:
