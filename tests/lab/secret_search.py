@@ -52,7 +52,7 @@ def tokens(site: lab_site.Site) -> dict[str, str]:
 def planted(site: lab_site.Site) -> dict[str, str]:
     """Return every secret of an environment by the file that is meant to hold it."""
     state, folder = site.root / ".supernode", site.folder
-    places = [state / "passphrase", *state.glob("*/ssh/id_*"), *state.glob("*/serve/*.key")]
+    places = [state / "passphrase", *state.glob("*/serve/*.key")]
     places += [path for name in ("secrets", "delivery") for path in (folder / name).rglob("*") if path.is_file()]
     innocent = {".pub", ".pem", ".csv", ".lock"}
     return {str(path): path.read_text() for path in places if path.suffix not in innocent and path.stat().st_size}

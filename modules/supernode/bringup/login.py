@@ -121,7 +121,7 @@ def private_key(folder: EnvironmentFolder) -> Path:
     Raises:
         CouldNotRun: it is not made yet.
     """
-    path = (folder.folder / folder.ssh_key.removeprefix("file:")).resolve()
+    path = folder.ssh_key_file
     if not path.is_file():
         raise CouldNotRun(str(path), "is not there yet", f"`supernode bringup {folder.name}` makes it on its first run")
     return path

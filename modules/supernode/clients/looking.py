@@ -62,6 +62,7 @@ RULES: tuple[Rule, ...] = (
     Rule(("lsblk", "-J", "-b")),
     Rule(("getent", "hosts"), _NAME),
     Rule(("systemctl", "is-active"), _NAME),
+    Rule(("sudo", "-n", "journalctl", "--no-pager", "--boot", "--priority=warning", "--lines=1000")),
     # The serial numbers and the UUID of a board are root's to read.
     Rule(("sudo", "-n", "cat"), r"/sys/class/dmi/id/[a-z_]+"),
     Rule(("sudo", "-n", "vtysh", "-c", "show running-config")),

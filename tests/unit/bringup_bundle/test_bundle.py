@@ -37,8 +37,9 @@ def folder(tmp_path, monkeypatch):
         (run / "run.json").write_text('{"id": "x"}')
         (run / "ansible.log").write_text("PLAY RECAP\n")
     (found.state / "outputs.json").write_text("{}")
-    ensure(found.state / "ssh")
+    ensure(found)
     monkeypatch.setenv("SUPERNODE_ROOT", str(tmp_path))
+    monkeypatch.setenv("SUPERNODE_LAB_ROOT", str(tmp_path / "labs"))
     monkeypatch.setattr(contents.engines, "find", lambda: None)
     return found
 
@@ -66,23 +67,23 @@ def test_a_clean_one_is_written(folder):
         "20261130-184505-aaaa",
         "20261130-184506-aaaa",
     ]
-    assert not any("id_ed25519" in n or "passphrase" in n or "delivery" in n for n in names)
+    assert not any("ed25519" in n or "passphrase" in n or "delivery" in n for n in names)
     assert "file:delivery/bmc-password" in listing["searched_for"]
     assert ".supernode/passphrase" in listing["searched_for"]
-    assert ".supernode/lab/ssh/id_ed25519" in listing["searched_for"]
+    assert "inventories/lab/secrets/ssh_id_ed25519" in listing["searched_for"]
     assert listing["not_searched_for"] == {}
     assert listing["files"]["stacks"]["note"].startswith("not exported")
 
 
 def private_line(folder):
-    return (folder.state / "ssh" / "id_ed25519").read_text().splitlines()[2]
+    return folder.ssh_key_file.read_text().splitlines()[2]
 
 
 PLANTED = {
     "password": (lambda f: PASSWORD, "file:delivery/bmc-password"),
     "basic": (lambda f: base64.b64encode(f"admin:{PASSWORD}".encode()).decode(), "file:delivery/bmc-password"),
     "passphrase": (lambda f: PASSPHRASE, ".supernode/passphrase"),
-    "key": (private_line, ".supernode/lab/ssh/id_ed25519"),
+    "key": (private_line, "inventories/lab/secrets/ssh_id_ed25519"),
     "token": (lambda f: Enrolment(f.state).issue("gpu-003"), "the token of gpu-003"),
 }
 

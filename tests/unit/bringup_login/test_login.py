@@ -128,7 +128,7 @@ def test_the_command_line_prints_what_it_would_start(folder, monkeypatch):
         yaml.safe_dump({"schema": 1, "slots": {slot: {"identity": {"ssh_host_key": KEY}}}})
     )
     monkeypatch.setenv("SUPERNODE_ROOT", str(folder.root))
-    place = (folder.folder / folder.ssh_key.removeprefix("file:")).resolve()
+    place = folder.ssh_key_file
     told = CliRunner().invoke(app, ["ssh", "--print", "lab", "su01-leaf0", "ls", "-l", "--json"])
     assert told.exit_code == 3  # no key yet
     place.parent.mkdir(parents=True, exist_ok=True)

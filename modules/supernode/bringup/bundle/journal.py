@@ -13,7 +13,7 @@ from supernode.errors import CouldNotRun, SupernodeError
 from supernode.records import Outputs
 from supernode.workspace import EnvironmentFolder
 
-JOURNAL = "sudo -n journalctl --no-pager --boot --priority=warning --lines=1000"
+JOURNAL = ("sudo", "-n", "journalctl", "--no-pager", "--boot", "--priority=warning", "--lines=1000")
 _AT_ONCE = 32
 _LIMIT_S = 15.0
 
@@ -35,7 +35,8 @@ async def _all(folder: EnvironmentFolder, design: Design, outputs: Outputs | Non
         async with gate:
             try:
                 target = login.target(design, outputs, name)
-                async with ssh.connect(target.address, target.user, key, target.host_keys, limit_s=_LIMIT_S) as device:
+                opened = ssh.connect(target.address, target.user, key, target.host_keys, limit_s=_LIMIT_S, look=True)
+                async with opened as device:
                     said = await device.run(JOURNAL, limit_s=_LIMIT_S, check=False)
                 text, note = said.stdout + said.stderr, "" if said.status == 0 else f"status {said.status}"
             except SupernodeError as error:

@@ -106,7 +106,7 @@ def _files(folder: EnvironmentFolder) -> Iterator[tuple[str, str]]:
     state = folder.state
     passphrase = os.environ.get("PULUMI_CONFIG_PASSPHRASE_FILE")
     places = [state.parent / "passphrase", *([Path(passphrase)] if passphrase else [])]
-    places += [*(state / "ssh").glob("id_*"), *(state / "serve").glob("*.key")]
+    places += (state / "serve").glob("*.key")
     places += [path for name in ("secrets", "delivery") for path in sorted((folder.folder / name).rglob("*"))]
     for path in dict.fromkeys(places):
         if path.is_file() and path.suffix not in _PUBLIC and (text := _text(path).strip()):
