@@ -129,6 +129,9 @@ class PostHung(Exception):
 class Board(Protocol):
     """What the machine asks of its BMC."""
 
+    def alive(self) -> bool:
+        """Tell whether anything at all happens when power comes on."""
+
     async def post(self) -> MediaInfo | None:
         """Apply pending settings and choose what to boot: media, or None for the disk.
 

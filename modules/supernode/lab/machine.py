@@ -168,6 +168,9 @@ class Machine:
     async def _post(self) -> MediaInfo | None:
         if self._board is None:
             raise RuntimeError(f"{self.slot}: no BMC is connected")
+        if not self._board.alive():
+            self._progress = Progress.NONE
+            await asyncio.Event().wait()
         self._boots += 1
         self.console.write(f"--- power-on self-test, boot {self._boots} ---")
         for code, progress in POST_STEPS:

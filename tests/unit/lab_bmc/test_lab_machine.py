@@ -19,6 +19,9 @@ class Board:
         self.posts = 0
         self.hung = False
 
+    def alive(self) -> bool:
+        return True
+
     async def post(self) -> MediaInfo | None:
         self.posts += 1
         if self.hung:

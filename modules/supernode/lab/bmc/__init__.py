@@ -2,7 +2,8 @@
 
     messages      errors in Redfish's form            access        accounts, roles, sessions
     state         what survives a restart             settings      BIOS attributes, boot override, firmware
-    media         virtual media and trusted CAs       faults        what can be wrong with a BMC
+    media         virtual media and trusted CAs       faults, kinds what can be wrong with a BMC
+    answers       what is told of a change            stale, clock  what it still shows, and when
     routes        path -> handler                     resources/    the resources, one file for each service
     controller    one BMC: its parts and POST         front         HTTP in, Redfish out
     fleet         all BMCs of a lab: listen, fault    certificates  the site's CA and each BMC's certificate

@@ -82,9 +82,16 @@ async def serve(arguments: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(number, done.set)
     for fault in arguments.fault:
         name, *pairs = fault.split(",")
-        fleet.set_fault(arguments.slot, name, **{k: float(v) for k, _, v in (p.partition("=") for p in pairs)})
+        fleet.set_fault(arguments.slot, name, **{k: _value(v) for k, _, v in (p.partition("=") for p in pairs)})
     await done.wait()
     await fleet.close()
+
+
+def _value(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def main() -> int:

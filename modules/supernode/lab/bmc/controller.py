@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import datetime
 import logging
-import time
 import uuid
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -13,11 +12,13 @@ from typing import Any
 
 from supernode.errors import CouldNotRun
 from supernode.lab.bmc.access import Access, hash_password
+from supernode.lab.bmc.clock import Clock
 from supernode.lab.bmc.faults import Faults
 from supernode.lab.bmc.firmware import Updates
 from supernode.lab.bmc.hardware import Habits, Kind
 from supernode.lab.bmc.media import Media
 from supernode.lab.bmc.settings import apply_bios, consume_boot
+from supernode.lab.bmc.stale import Stale
 from supernode.lab.bmc.state import LOG_KEPT, Account, LogEntry, Store
 from supernode.lab.chassis import Chassis, MediaInfo, PostHung
 
@@ -46,7 +47,8 @@ class Bmc:
             self._first_state(*credentials)
         self.access = Access(self.state, self.habits)
         self.faults = Faults(chassis.slot)
-        self.media = Media(self.state, folder)
+        self.clock, self.stale = Clock(self.state, self.faults), Stale(self.faults)
+        self.media = Media(self.state, folder, self.faults, self.clock.now)
         self.updates = Updates(self.state, kind, folder, self.later)
         self.uuid = str(uuid.uuid5(uuid.UUID(chassis.identity.uuid), "bmc"))
         self._tasks: set[asyncio.Task[None]] = set()
@@ -62,6 +64,10 @@ class Bmc:
 
     # The machine's side: supernode.lab.chassis.Board.
 
+    def alive(self) -> bool:
+        """See Board."""
+        return self.faults.get("host-dead") is None
+
     async def post(self) -> MediaInfo | None:
         """See Board."""
         fault = self.faults.get("host-never-boots")
@@ -69,7 +75,8 @@ class Bmc:
             self.record(f"POST stopped at code {int(fault['code']):#04x}", "Critical")
             await self.store.save()
             raise PostHung(int(fault["code"]))
-        for name in apply_bios(self.state):
+        stuck = self.faults.get("bmc-pending-forever")
+        for name in apply_bios(self.state) if stuck is None or stuck["what"] != "bios" else ():
             self.record(f"BIOS attribute {name} applied")
         for update in self.updates.apply(manager=False):
             self.record(f"Firmware {update} applied")
@@ -118,6 +125,8 @@ class Bmc:
         self.updates.drop_running()
         for update in self.updates.apply(manager=True):
             self.record(f"Firmware {update} applied")
+        self.stale.forget()
+        self.clock.restart()
         self.record("BMC reset")
         await asyncio.sleep(ANSWER_S)
         self.hearing(False)
@@ -126,7 +135,23 @@ class Bmc:
 
     def now(self) -> float:
         """Return the BMC's own time, in seconds since the epoch."""
-        return time.time() + self.state.clock_offset_s
+        return self.clock.now()
+
+    def struck(self, fault: str) -> None:
+        """Take a fault that was just injected, where it begins with something."""
+        self.clock.notice()
+        if fault == "bmc-stale-inventory":
+            self.stale.take(self.chassis, self.state.firmware)
+        elif fault == "bmc-one-slot":
+            self.media.occupy()
+        self.store.touch()
+
+    def mended(self) -> None:
+        """Take it that faults are gone: the clock is set, the stranger's medium is out, what is read is true."""
+        self.clock.notice()
+        if "bmc-one-slot" not in self.faults.active:
+            self.media.vacate()
+        self.store.touch()
 
     def later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Run something beside or after the answer, and save the state when it is done."""

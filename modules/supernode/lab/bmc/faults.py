@@ -8,37 +8,14 @@ import random
 import socket
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from supernode.errors import CouldNotRun
+from supernode.lab.bmc.kinds import KINDS, FaultKind
+
+__all__ = ["KINDS", "FaultKind", "Faults", "deafen", "restore"]
 
 SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
-
-
-@dataclass(frozen=True)
-class FaultKind:
-    """A fault that can be injected.
-
-    Attributes:
-        about: one line for `supernode lab fault --help`.
-        arguments: their defaults, all numbers; `rate` is the share of requests that it strikes.
-    """
-
-    name: str
-    about: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
-KINDS: Mapping[str, FaultKind] = {
-    kind.name: kind
-    for kind in (
-        FaultKind("bmc-dead", "the BMC answers no packet"),
-        FaultKind("bmc-slow", "answers come late, at a rate", {"delay_s": 10.0, "rate": 1.0}),
-        FaultKind("bmc-503", "answers are 503, at a rate", {"rate": 1.0, "retry_after_s": 0}),
-        FaultKind("host-never-boots", "power comes on, POST stops at a code", {"code": 0x92}),
-    )
-}
 
 
 class Faults:
@@ -51,6 +28,7 @@ class Faults:
     def __init__(self, slot: str) -> None:
         self._slot = slot
         self._active: dict[str, dict[str, Any]] = {}
+        self._strikes: dict[str, int] = {}
         self._random = random.Random(slot)  # noqa: S311 - a rate, no secret
         self._awake = asyncio.Event()
         self._awake.set()
@@ -74,6 +52,7 @@ class Faults:
             if wrong:
                 raise CouldNotRun(self._slot, f"fault {name} cannot take {key}={value!r}", wrong)
         self._active[name] = {**kind.arguments, **arguments}
+        self._strikes.pop(name, None)
         self._note()
 
     def clear(self, name: str | None = None) -> None:
@@ -87,6 +66,17 @@ class Faults:
         arguments = self._active.get(name)
         if arguments is None or self._random.random() >= arguments.get("rate", 1.0):
             return None
+        return arguments
+
+    def strikes(self, name: str, request: str) -> Mapping[str, Any] | None:
+        """Return a fault's arguments when it is about this request and not over yet; that is one of its times."""
+        arguments = self._active.get(name)
+        if arguments is None or arguments["request"] not in (request, "any"):
+            return None
+        done, times = self._strikes.get(name, 0), arguments["times"]
+        if times and done >= times:
+            return None
+        self._strikes[name] = done + 1
         return arguments
 
     @property
@@ -110,8 +100,10 @@ class Faults:
 
 
 def _wrong(kind: FaultKind, key: str, value: Any) -> str:
-    """Return what an argument should have been, or nothing when it is right; all arguments are numbers."""
+    """Return what an argument should have been, or nothing when it is right."""
     default = kind.arguments.get(key)
+    if key in kind.choices:
+        return "" if value in kind.choices[key] else f"{key} is one of {', '.join(kind.choices[key])}"
     if default is None or isinstance(value, bool) or not isinstance(value, int | float):
         return "its arguments: " + (", ".join(f"{k}={v}" for k, v in kind.arguments.items()) or "none")
     if key == "rate" and not 0 <= value <= 1:

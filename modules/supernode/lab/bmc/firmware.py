@@ -52,11 +52,20 @@ class Updates:
                 raise RedfishError("ActionParameterValueNotInList", target, "Targets", "SimpleUpdate")
         if self._loading is not None and not self._loading.done():
             raise RedfishError("ResourceInUse")
-        number = max((int(each.id) for each in self._state.tasks), default=0) + 1
-        task = FirmwareTask(str(number), "Firmware update", "Running", time.time())
-        self._state.tasks = [*self._state.tasks, task][-TASKS_KEPT:]
+        task = self.begin("Firmware update")
         self._loading = self._later(self._load(task, uri, {target.rpartition("/")[2] for target in targets}))
         return task
+
+    def begin(self, name: str) -> FirmwareTask:
+        """Make a task that runs."""
+        number = max((int(each.id) for each in self._state.tasks), default=0) + 1
+        task = FirmwareTask(str(number), name, "Running", time.time())
+        self._state.tasks = [*self._state.tasks, task][-TASKS_KEPT:]
+        return task
+
+    def end(self, task: FirmwareTask, state: str, text: str) -> None:
+        """Say how a task ended, one of FINAL."""
+        _end(task, state, text)
 
     async def _load(self, task: FirmwareTask, uri: str, components: set[str]) -> None:
         path = self._folder / f"firmware-{task.id}"
@@ -104,7 +113,7 @@ class Updates:
             self._loading.cancel()
         for task in self._state.tasks:
             if task.state == "Running":
-                _end(task, "Exception", "the BMC was reset while it loaded the image")
+                _end(task, "Exception", "the BMC was reset meanwhile")
 
 
 def _end(task: FirmwareTask, state: str, text: str) -> None:

@@ -87,12 +87,14 @@ class Fleet:
         """
         bmc = self.bmc(slot)
         bmc.faults.set(name, **arguments)
+        bmc.struck(name)
         self._hearing(slot)
 
     def clear_fault(self, slot: str, name: str | None = None) -> None:
         """Take a fault away, or all of a slot's."""
         bmc = self.bmc(slot)
         bmc.faults.clear(name)
+        bmc.mended()
         self._hearing(slot)
 
     def faults(self) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from aiohttp import web
 
-from supernode.lab.bmc import resources  # noqa: F401 - fills the routes
+from supernode.lab.bmc import answers, resources  # noqa: F401 - resources fills the routes
 from supernode.lab.bmc.access import ROLES
 from supernode.lab.bmc.controller import Bmc
 from supernode.lab.bmc.messages import RedfishError
@@ -70,9 +70,7 @@ async def _answer(bmc: Bmc, request: web.BaseRequest) -> Reply:
     get = methods.get("GET")
     if method in ("PATCH", "DELETE") and get is not None:
         await _precondition(bmc, get, call, request.headers)
-    reply = await _run(bmc, route, call)
-    if method == "PATCH" and reply.status == 204 and get is not None:
-        reply = await _run(bmc, get, call)
+    reply = await answers.answer(bmc, call, lambda: _done(bmc, route, get, call))
     return _with_etag(reply, methods) if method in ("GET", "PATCH") else reply
 
 
@@ -115,6 +113,14 @@ async def _precondition(bmc: Bmc, get: Route, call: Call, headers: Mapping[str, 
 
 def _opaque(tag: str) -> str:
     return tag.strip().removeprefix("W/")
+
+
+async def _done(bmc: Bmc, route: Route, get: Route | None, call: Call) -> Reply:
+    """Do what is asked; a PATCH answers with the changed resource."""
+    reply = await _run(bmc, route, call)
+    if call.method == "PATCH" and reply.status == 204 and get is not None:
+        return await _run(bmc, get, call)
+    return reply
 
 
 async def _run(bmc: Bmc, route: Route, call: Call) -> Reply:

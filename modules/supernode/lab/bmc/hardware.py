@@ -51,6 +51,7 @@ class Habits:
         sessions: how many may stand at once (iDRAC 8; OpenBMC 64).
         session_limit_status: the answer to one more: 503 as the Base registry says, 400 as some iDRACs answer.
         if_match: resources that refuse a PATCH without If-Match (AMI's BMCs do so on settings), as path prefixes.
+        tasks: changes that become a task (202) instead of being done when the answer comes: some of `kinds.REQUESTS`.
         manager_reset_s: how long the BMC is silent when it is reset.
         lockout_after: failed logins in a row that lock an account; 0 never does.
         lockout_s: how long it stays locked.
@@ -59,6 +60,7 @@ class Habits:
     sessions: int = 8
     session_limit_status: int = 503
     if_match: tuple[str, ...] = ("/redfish/v1/Systems/1/Bios/Settings", "/redfish/v1/AccountService/Accounts/")
+    tasks: tuple[str, ...] = ()
     manager_reset_s: float = 5.0
     lockout_after: int = 5
     lockout_s: float = 30.0

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 
+from supernode.errors import CouldNotRun
 from supernode.lab import iso
+from supernode.lab.bmc.faults import Faults
 from supernode.lab.bmc.messages import RedfishError
 from supernode.lab.bmc.state import Medium, State
 from supernode.lab.chassis import MediaInfo
 from supernode.lab.fetch import FetchFailed, fetch
 
 LIMIT_BYTES = 4 << 30
+NOT_THERE = "not-there"  # the file of a medium that has none
+STRANGER = "https://198.51.100.7/rescue/tools.iso"
 
 
 class Media:
@@ -24,10 +28,11 @@ class Media:
 
     Args:
         folder: takes the image's copy.
+        now: the BMC's own time, which certificates must be valid at.
     """
 
-    def __init__(self, state: State, folder: Path) -> None:
-        self._state, self._folder = state, folder
+    def __init__(self, state: State, folder: Path, faults: Faults, now: Callable[[], float]) -> None:
+        self._state, self._folder, self._faults, self._now = state, folder, faults, now
         self._gate = asyncio.Lock()
 
     async def insert(self, uri: str, write_protected: bool = True) -> None:
@@ -38,6 +43,10 @@ class Media:
         """
         if self._gate.locked() or self._state.medium is not None:
             raise RedfishError("ResourceInUse")
+        ignored = self._faults.get("bmc-media-ignored")
+        if ignored is not None:
+            self._state.medium = Medium(uri, NOT_THERE, write_protected) if ignored["shows"] == "inserted" else None
+            return
         async with self._gate:
             path = self._folder / f"media-{uuid.uuid4().hex[:8]}.iso"
             trusted = self.trusted("media") if self._state.verify_media_certificate else None
@@ -50,6 +59,24 @@ class Media:
             (self._folder / self._state.medium.file).unlink(missing_ok=True)
             self._state.medium = None
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        """What the drive takes."""
+        fault = self._faults.get("bmc-one-slot")
+        return ("USBStick",) if fault is not None and fault["holds"] == "usb" else ("CD", "DVD")
+
+    def occupy(self) -> None:
+        """Let somebody else's image be in the drive, if that is what the fault is."""
+        fault = self._faults.get("bmc-one-slot")
+        if fault is not None and fault["holds"] == "stranger":
+            self.eject()
+            self._state.medium = Medium(STRANGER, NOT_THERE)
+
+    def vacate(self) -> None:
+        """Let the stranger take it out again."""
+        if self._state.medium is not None and self._state.medium.uri == STRANGER:
+            self.eject()
+
     async def read(self) -> MediaInfo:
         """Read what is in the drive.
 
@@ -58,6 +85,8 @@ class Media:
         """
         if self._state.medium is None:
             raise ValueError("the drive is empty")
+        if self._state.medium.file == NOT_THERE:
+            raise CouldNotRun(self._state.medium.uri, "nothing is served from the drive")
         return await iso.read(self._folder / self._state.medium.file)
 
     async def http_boot(self, uri: str) -> MediaInfo:
@@ -82,12 +111,20 @@ class Media:
             raise RedfishError(
                 "CouldNotEstablishConnection", f"{uri}: VerifyCertificate is set and no certificate was uploaded"
             )
+        if trusted and uri.lower().startswith("https:") and (early := _not_yet_valid(trusted, self._now())):
+            raise RedfishError("CouldNotEstablishConnection", f"{uri}: its certificate is not valid before {early}")
         try:
             await fetch(uri, path, trusted, LIMIT_BYTES)
         except FetchFailed as failure:
             if failure.why == "address":
                 raise RedfishError("ActionParameterValueNotInList", uri, "Image", "InsertMedia") from failure
             raise RedfishError("CouldNotEstablishConnection", str(failure)) from failure
+
+
+def _not_yet_valid(pem: str, now: float) -> str:
+    """Return when the first of these certificates begins, if that is still to come; "" when it is past."""
+    begins = [each.not_valid_before_utc for each in x509.load_pem_x509_certificates(pem.encode())]
+    return "" if min(begins).timestamp() <= now else min(begins).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def add_certificate(certificates: dict[str, str], pem: str) -> str:

@@ -30,6 +30,7 @@ _MESSAGES: dict[str, tuple[int, str, str, str]] = {
         "Correct the type.",
     ),
     "CouldNotEstablishConnection": (400, "Critical", "No connection to %1.", "Check address, server and certificates."),
+    "GeneralError": (400, "Critical", "A general error has occurred.", "None."),
     "InsufficientPrivilege": (
         403,
         "Critical",

@@ -38,7 +38,7 @@ def _post_codes(bmc: Bmc, path: str) -> list[Body]:
         numbers[code.boot] = numbers.get(code.boot, 0) + 1
         text = f"{code.code:#04x}"
         entry = resource(ENTRY, f"{path}/B{code.boot}-{numbers[code.boot]}", "POST Code", EntryType="Event")
-        entry |= {"Created": timestamp(code.at + bmc.state.clock_offset_s), "Severity": "OK"}
+        entry |= {"Created": timestamp(bmc.clock.told(code.at)), "Severity": "OK"}
         entry |= {"Message": f"Boot {code.boot}; POST code {text}", "MessageArgs": [str(code.boot), text]}
         entries.append(entry)
     return entries

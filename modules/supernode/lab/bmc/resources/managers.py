@@ -67,7 +67,7 @@ def set_manager(bmc: Bmc, call: Call) -> Reply:
             raise RedfishError("PropertyValueFormatError", call.body["DateTime"], "DateTime") from error
         if wanted.tzinfo is None:
             raise RedfishError("PropertyValueFormatError", call.body["DateTime"], "DateTime")
-        bmc.state.clock_offset_s += wanted.timestamp() - bmc.now()
+        bmc.clock.set(wanted.timestamp())
     return Reply()
 
 
@@ -110,7 +110,7 @@ def drive(bmc: Bmc, _call: Call) -> Body:
         "VirtualMedia",
         DRIVE,
         "Virtual CD",
-        MediaTypes=["CD", "DVD"],
+        MediaTypes=list(bmc.media.types),
         Image=medium.uri if medium else None,
         ImageName=medium.uri.rpartition("/")[2] if medium else None,
         Inserted=medium is not None,

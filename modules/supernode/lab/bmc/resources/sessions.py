@@ -45,13 +45,13 @@ async def login(bmc: Bmc, call: Call) -> Reply:
         if name not in call.body:
             raise RedfishError("PropertyMissing", name, related=[f"#/{name}"])
     session = await bmc.access.login(call.body["UserName"], call.body["Password"])
-    return Reply(201, _describe(session), {"X-Auth-Token": session.token, "Location": _path(session)})
+    return Reply(201, _describe(bmc, session), {"X-Auth-Token": session.token, "Location": _path(session)})
 
 
 @get(f"{SESSIONS}/{{}}")
 def session(bmc: Bmc, call: Call) -> Body:
     """Show one login."""
-    return _describe(_find(bmc, call))
+    return _describe(bmc, _find(bmc, call))
 
 
 @delete(f"{SESSIONS}/{{}}", "Login")
@@ -75,6 +75,6 @@ def _path(session: Session) -> str:
     return f"{SESSIONS}/{session.id}"
 
 
-def _describe(session: Session) -> Body:
+def _describe(bmc: Bmc, session: Session) -> Body:
     body = resource("Session", _path(session), "User Session", UserName=session.account.name)
-    return body | {"CreatedTime": timestamp(session.created), "SessionType": "Redfish"}
+    return body | {"CreatedTime": timestamp(bmc.clock.told(session.created)), "SessionType": "Redfish"}

@@ -9,7 +9,7 @@ from supernode.lab.bmc.messages import RedfishError
 from supernode.lab.bmc.resources.shape import HEALTHY, V1, collection, link, links, only, parameters, resource
 from supernode.lab.bmc.routes import Body, Call, Reply, get, patch, post
 from supernode.lab.bmc.settings import ENABLED, MODES, TARGETS, change_boot
-from supernode.lab.chassis import Port, Power, Progress
+from supernode.lab.chassis import Identity, Port, Power, Progress
 
 SYSTEMS = f"{V1}/Systems"
 SYSTEM = f"{SYSTEMS}/1"
@@ -17,20 +17,27 @@ RESET = f"{SYSTEM}/Actions/ComputerSystem.Reset"
 RESET_TYPES = ("On", "ForceOff", "GracefulShutdown", "GracefulRestart", "ForceRestart", "PowerCycle", "ForceOn")
 PORTS = f"{SYSTEM}/EthernetInterfaces"
 GPUS = f"{SYSTEM}/Processors"
+# What else can stand in Systems: the GPU board of an HGX server, or another server altogether.
+OTHERS = {"baseboard": "HGX_Baseboard_0", "witness": "Witness"}
 READ_ONLY = ("PowerState", "SerialNumber", "UUID", "Manufacturer", "Model", "BiosVersion", "BootProgress", "Status")
 
 
 @get(SYSTEMS)
-def systems(_bmc: Bmc, call: Call) -> Body:
-    """List the one system."""
-    return collection("ComputerSystem", SYSTEMS, "Computer Systems", [SYSTEM], call)
+def systems(bmc: Bmc, call: Call) -> Body:
+    """List the one system, and another before it where a fault has it so."""
+    other = bmc.faults.get("bmc-two-systems")
+    before = [f"{SYSTEMS}/{OTHERS[other['other']]}"] if other else []
+    return collection("ComputerSystem", SYSTEMS, "Computer Systems", [*before, SYSTEM], call)
 
 
 @get(SYSTEM)
 def system(bmc: Bmc, _call: Call) -> Body:
     """Show the machine."""
     identity, state = bmc.chassis.identity, bmc.state
-    power = bmc.chassis.power_state()
+    power, progress = bmc.chassis.power_state(), bmc.chassis.boot_progress()
+    if moment := bmc.stale.of("power"):
+        power, progress = moment.power, moment.progress
+    former = bmc.stale.of("identity")
     return resource(
         "ComputerSystem",
         SYSTEM,
@@ -39,7 +46,7 @@ def system(bmc: Bmc, _call: Call) -> Body:
         Manufacturer=bmc.kind.vendor,
         Model=bmc.kind.model,
         SKU=bmc.kind.name,
-        SerialNumber=identity.system_serial,
+        SerialNumber=former.serial if former else identity.system_serial,
         UUID=identity.uuid,
         AssetTag=state.asset_tag,
         LocationIndicatorActive=state.indicator,
@@ -47,7 +54,7 @@ def system(bmc: Bmc, _call: Call) -> Body:
         PowerState=power.value,
         Status={"State": "Enabled" if power is not Power.OFF else "StandbyOffline", "Health": "OK"},
         Boot=_boot(bmc),
-        BootProgress={"LastState": bmc.chassis.boot_progress().value},
+        BootProgress={"LastState": progress.value},
         Bios=link(f"{SYSTEM}/Bios"),
         EthernetInterfaces=link(PORTS),
         Processors=link(GPUS),
@@ -65,10 +72,12 @@ def system(bmc: Bmc, _call: Call) -> Body:
 
 def _boot(bmc: Bmc) -> dict[str, Any]:
     boot = bmc.state.boot
+    lie = bmc.faults.get("bmc-once-continuous")
+    enabled = "Once" if lie and lie["shows"] == "Once" and boot.enabled == "Continuous" else boot.enabled
     return {
         "BootSourceOverrideTarget": boot.target,
         "BootSourceOverrideTarget@Redfish.AllowableValues": list(TARGETS),
-        "BootSourceOverrideEnabled": boot.enabled,
+        "BootSourceOverrideEnabled": enabled,
         "BootSourceOverrideEnabled@Redfish.AllowableValues": list(ENABLED),
         "BootSourceOverrideMode": boot.mode,
         "BootSourceOverrideMode@Redfish.AllowableValues": list(MODES),
@@ -82,8 +91,32 @@ def set_system(bmc: Bmc, call: Call) -> Reply:
     """Change boot override, asset tag or locator light."""
     only(call.body, {"Boot": dict, "AssetTag": str, "LocationIndicatorActive": bool}, READ_ONLY)
     change_boot(bmc.state.boot, call.body.get("Boot", {}))
+    if bmc.state.boot.enabled == "Once" and bmc.faults.get("bmc-once-continuous") is not None:
+        bmc.state.boot.enabled = "Continuous"
     bmc.state.asset_tag = call.body.get("AssetTag", bmc.state.asset_tag)
     bmc.state.indicator = call.body.get("LocationIndicatorActive", bmc.state.indicator)
+    return Reply()
+
+
+@get(f"{SYSTEMS}/{{}}")
+def other(bmc: Bmc, call: Call) -> Body:
+    """Show the other system; a GPU board is silent while its server is off (DGX H100)."""
+    fault = bmc.faults.get("bmc-two-systems")
+    if fault is None or call.ids[0] != OTHERS[fault["other"]]:
+        raise RedfishError("ResourceMissingAtURI", call.path)
+    if fault["other"] == "baseboard" and bmc.chassis.power_state() is Power.OFF:
+        raise RedfishError("ServiceTemporarilyUnavailable", "30")
+    stranger = Identity.manufactured("witness", bmc.chassis.slot)
+    action = {"target": f"{call.path}/Actions/ComputerSystem.Reset"}
+    body = resource("ComputerSystem", call.path, call.ids[0], SystemType="Physical", PowerState="On", Status=HEALTHY)
+    body |= {"SerialNumber": stranger.system_serial, "UUID": stranger.uuid}
+    return body | {"Boot": {}, "Actions": {"#ComputerSystem.Reset": action}}
+
+
+@post(f"{SYSTEMS}/{{}}/Actions/ComputerSystem.Reset")
+def reset_other(bmc: Bmc, call: Call) -> Reply:
+    """Do a power action on a system that is not this machine; it is on record."""
+    bmc.record(f"Power of {call.ids[0]}: {call.body.get('ResetType')}", "Critical")
     return Reply()
 
 

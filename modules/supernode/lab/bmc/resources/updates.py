@@ -39,7 +39,9 @@ def component(bmc: Bmc, call: Call) -> Body:
     name = call.ids[0]
     if name not in bmc.state.firmware:
         raise RedfishError("ResourceMissingAtURI", call.path)
-    body = resource("SoftwareInventory", call.path, name, Version=bmc.state.firmware[name])
+    stale = bmc.stale.of("firmware")
+    version = stale.firmware.get(name, "") if stale else bmc.state.firmware[name]
+    body = resource("SoftwareInventory", call.path, name, Version=version)
     return body | {"SoftwareId": f"{bmc.kind.name}/{name}", "Updateable": True, "Status": HEALTHY}
 
 
@@ -52,6 +54,11 @@ def simple_update(bmc: Bmc, call: Call) -> Reply:
     if protocol not in PROTOCOLS:
         raise RedfishError("ActionParameterValueNotInList", protocol, "TransferProtocol", "SimpleUpdate")
     task = bmc.updates.start(call.body["ImageURI"], [str(target) for target in call.body.get("Targets", [])])
+    return accepted(bmc, task)
+
+
+def accepted(bmc: Bmc, task: FirmwareTask) -> Reply:
+    """Answer that a task was begun, and where it can be watched."""
     return Reply(202, _describe(bmc, task), {"Location": f"{MONITORS}/{task.id}", "Retry-After": "1"})
 
 
@@ -91,12 +98,10 @@ def _find(bmc: Bmc, call: Call) -> FirmwareTask:
 
 
 def _describe(bmc: Bmc, task: FirmwareTask) -> Body:
-    offset = bmc.state.clock_offset_s
-    body = resource(
-        "Task", f"{TASKS}/{task.id}", task.name, TaskState=task.state, StartTime=timestamp(task.started + offset)
-    )
+    started = timestamp(bmc.clock.told(task.started))
+    body = resource("Task", f"{TASKS}/{task.id}", task.name, TaskState=task.state, StartTime=started)
     if task.ended is not None:
-        body["EndTime"] = timestamp(task.ended + offset)
+        body["EndTime"] = timestamp(bmc.clock.told(task.ended))
     body["TaskStatus"] = "Critical" if task.state == "Exception" else "OK"
     body["TaskMonitor"] = f"{MONITORS}/{task.id}"
     body["PercentComplete"] = 100 if task.state == "Completed" else 50 if task.state == "Pending" else 0
