@@ -4,9 +4,7 @@
     exec:<command and words>  the first line the command prints; no shell
     vault:<mount>/<path>#<key>   one key of a KV version 2 secret, over HTTPS
 
-The vault is found as its own command-line client finds it (https://developer.hashicorp.com/vault/docs/commands,
-"Environment variables"): VAULT_ADDR, VAULT_CACERT, VAULT_NAMESPACE, and the token from ~/.vault-token, else
-VAULT_TOKEN.
+`file:` and `vault:` can take a new secret, too, where there is none yet; what is there is never written over.
 """
 
 from __future__ import annotations
@@ -14,19 +12,20 @@ from __future__ import annotations
 import asyncio
 import os
 import shlex
-import ssl
 import stat
+import tempfile
 from pathlib import Path
-from typing import Any
 
-import aiohttp
-
+from supernode.clients import vault
+from supernode.clients.vault import Missing
 from supernode.errors import CouldNotRun
 
+__all__ = ["Missing", "describe", "is_reference", "resolve", "resolve_now", "store"]
+
 SCHEMES = ("file:", "exec:", "vault:")
+STORES = ("file:", "vault:")
 HINT = "write file:<path>, exec:<command> or vault:<mount>/<path>#<key>"
 EXEC_LIMIT_S = 30.0
-VAULT_LIMIT_S = 15.0
 
 
 def is_reference(text: str) -> bool:
@@ -47,6 +46,7 @@ async def resolve(ref: str, base: Path) -> str:
         base: the folder that relative file paths start from, and the working folder of `exec:`.
 
     Raises:
+        Missing: nothing was stored there yet.
         CouldNotRun: no reference, or its target does not answer; the message never holds the secret.
     """
     if not is_reference(ref):
@@ -56,12 +56,62 @@ async def resolve(ref: str, base: Path) -> str:
         return await asyncio.to_thread(lambda: _read_file(ref, base / Path(rest.strip()).expanduser()))
     if scheme == "exec":
         return await _run(ref, shlex.split(rest), base)
-    return await _ask_vault(ref, rest.strip())
+    return _present(ref, await vault.read(ref, rest.strip()))
 
 
 def resolve_now(ref: str, base: Path) -> str:
     """Do what `resolve` does, for callers that run no event loop."""
     return asyncio.run(resolve(ref, base))
+
+
+async def store(ref: str, value: str, base: Path) -> None:
+    """Put a new secret where a reference names it; it is there for good when this returns.
+
+    Args:
+        ref: `file:…` or `vault:…`; nothing may be there yet, so that no secret that is in use is ever lost.
+        value: the secret.
+        base: as in `resolve`.
+
+    Raises:
+        CouldNotRun: something is there already, or it cannot be written; the message never holds the secret.
+    """
+    scheme, _, rest = ref.partition(":")
+    if not is_reference(ref) or f"{scheme}:" not in STORES:
+        raise CouldNotRun(describe(ref), "cannot take a new secret", "only file: and vault: can")
+    if scheme == "file":
+        await asyncio.to_thread(lambda: _write_file(ref, base / Path(rest.strip()).expanduser(), value))
+    else:
+        await vault.add(ref, rest.strip(), value)
+
+
+def _write_file(ref: str, path: Path, value: str) -> None:
+    """Write a file of mode 0600: whole and synced before it takes its name, and only if the name is free."""
+    try:
+        for folder in reversed([p for p in path.parents if not p.exists()]):
+            folder.mkdir(mode=0o700, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(value + "\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+            os.link(name, path)  # unlike a rename it fails where the name is taken
+        finally:
+            Path(name).unlink()
+        _sync(path.parent)
+    except FileExistsError as error:
+        raise CouldNotRun(ref, "is there already and is not written over") from error
+    except OSError as error:
+        raise CouldNotRun(ref, f"cannot be written: {error.strerror}") from error
+
+
+def _sync(folder: Path) -> None:
+    """Have the folder's entries on disk, too: a file that is synced can still lose its name."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _read_file(ref: str, path: Path) -> str:
@@ -70,6 +120,8 @@ def _read_file(ref: str, path: Path) -> str:
             if stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077:
                 raise CouldNotRun(ref, "others on this machine may read this file", f"chmod 600 {path}")
             text = stream.read()
+    except FileNotFoundError as error:
+        raise Missing(ref, f"cannot be read: {error.strerror}") from error
     except OSError as error:
         raise CouldNotRun(ref, f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -103,64 +155,3 @@ async def _run(ref: str, words: list[str], base: Path) -> str:
     if process.returncode:
         raise CouldNotRun(ref, f"ended with status {process.returncode}")
     return _present(ref, out.decode(errors="replace").partition("\n")[0])
-
-
-async def _ask_vault(ref: str, rest: str) -> str:
-    place, _, key = rest.partition("#")
-    mount, _, path = place.strip("/").partition("/")
-    if not (mount and path and key):
-        raise CouldNotRun(ref, "names no key of a secret", "write vault:<mount>/<path>#<key>")
-    address = os.environ.get("VAULT_ADDR", "")
-    if not address.startswith("https://"):
-        raise CouldNotRun(ref, "VAULT_ADDR is not set to an https:// address", "secrets travel over TLS only")
-    token, context = await asyncio.to_thread(lambda: (_vault_token(ref), _vault_tls(ref)))
-    headers = {"X-Vault-Token": token, "X-Vault-Request": "true"}
-    if namespace := os.environ.get("VAULT_NAMESPACE"):
-        headers["X-Vault-Namespace"] = namespace
-    url = f"{address.rstrip('/')}/v1/{mount}/data/{path}"
-    return _present(ref, _pick(ref, await _get_json(ref, url, headers, context), key))
-
-
-async def _get_json(ref: str, url: str, headers: dict[str, str], context: ssl.SSLContext) -> Any:
-    limit = aiohttp.ClientTimeout(total=VAULT_LIMIT_S)
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=limit) as session,
-            session.get(url, headers=headers, ssl=context, allow_redirects=False) as answer,
-        ):
-            if answer.status != 200:
-                raise CouldNotRun(ref, f"the vault answers {answer.status}", _VAULT_HINTS.get(answer.status))
-            return await answer.json(content_type=None)
-    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        raise CouldNotRun(ref, f"the vault cannot be asked: {type(error).__name__}: {error}") from error
-
-
-_VAULT_HINTS = {
-    403: "log in again (the token is missing, spent or may not read this path)",
-    404: "no such mount, path or version; KV version 2 is expected",
-    503: "the vault is sealed",
-}
-
-
-def _pick(ref: str, document: Any, key: str) -> str:
-    try:
-        return str(document["data"]["data"][key])
-    except (KeyError, TypeError) as error:
-        raise CouldNotRun(ref, f"the secret has no key {key!r}") from error
-
-
-def _vault_token(ref: str) -> str:
-    path = Path.home() / ".vault-token"
-    if path.is_file():
-        return _read_file(ref, path).strip()
-    token = os.environ.get("VAULT_TOKEN", "")
-    if not token:
-        raise CouldNotRun(ref, "no vault token", "log in with the vault's own client; it writes ~/.vault-token")
-    return token
-
-
-def _vault_tls(ref: str) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cafile=os.environ.get("VAULT_CACERT") or None)
-    except OSError as error:
-        raise CouldNotRun(ref, f"VAULT_CACERT cannot be read: {error.strerror}") from error
