@@ -26,6 +26,9 @@ def assign(
     uuid: Annotated[str, typer.Option(help="system UUID")] = "",
     bmc_mac: Annotated[str, typer.Option(help="MAC address of the management controller")] = "",
     management_mac: Annotated[str, typer.Option(help="MAC address of the management port")] = "",
+    bmc_fingerprint: Annotated[
+        str, typer.Option(help="SHA-256 of the management controller's certificate, which is then trusted alone")
+    ] = "",
     host_key: Annotated[str, typer.Option(help="a switch's public SSH host key")] = "",
     replace: Annotated[
         bool, typer.Option("--replace", help="another machine took the place of one in service")
@@ -52,6 +55,7 @@ def assign(
         "bmc_mac": bmc_mac,
         "management_mac": management_mac,
         "ssh_host_key": host_key,
+        "bmc_fingerprint": bmc_fingerprint,
     }
     with errors_end_the_process(_in_sheets(sheet, locate)):
         rows = _rows(slot, sheet, {key: value for key, value in identity.items() if value})

@@ -35,6 +35,9 @@ _PLACEHOLDER = re.compile(
 _NO_UUID = {"03000200-0400-0500-0006-000700080009", "00020003-0004-0005-0006-000700080009"}
 _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
+# Columns that a sheet may leave out.
+OPTIONAL: Mapping[str, tuple[str, ...]] = {"machines.csv": ("bmc_fingerprint",), "switches.csv": ()}
+PINS = {"bmc_fingerprint"}  # may change of a machine that stays, but only by hand: a sheet grows old
 _KEPT = {SlotState.IN_SERVICE, SlotState.DRAINED}
 
 
@@ -81,14 +84,14 @@ def read_sheet(name: str, text: str) -> list[Delivered]:
     ]
     problems += [
         Problem((1,), f"unknown column {c}", f"columns: {','.join(COLUMNS[name])}", name)
-        for c in sorted(found - wanted)
+        for c in sorted(found - wanted - set(OPTIONAL[name]))
     ]
     if problems:
         raise Refusal(problems)
     rows = []
     for row in reader:
         if None in row or None in row.values():
-            problems.append(Problem((reader.line_num,), f"{len(COLUMNS[name])} cells are wanted", None, name))
+            problems.append(Problem((reader.line_num,), f"{len(found)} cells are wanted", None, name))
             continue
         cells = {key: value.strip() for key, value in row.items()}
         rows.append(Delivered(cells.pop("slot"), cells.pop("kind"), cells, name, reader.line_num))
@@ -123,6 +126,9 @@ def bind(design: Design, delivered: Iterable[Delivered], *, replace: bool = Fals
         if change.startswith("replaces") and old is not None and old.state in _KEPT and not replace:
             what = f"slot {row.slot} is {old.state} with another machine ({_spell(old.identity)})"
             problems.append(_problem(row, what, "if that machine was really taken out, say so with --replace"))
+        if row.document and change.startswith("the same machine"):
+            hint = f"correct the sheet, or `supernode assign {design.name} {row.slot} --bmc-fingerprint F`"
+            problems.append(_problem(row, f"slot {row.slot} has another certificate pinned ({change})", hint))
         slots[row.slot] = record
         changes += [f"{row.slot} {design.slots[row.slot]}: {change}"] if change else []
     problems += _shared(rows, slots)
@@ -167,6 +173,10 @@ def _value(key: str, value: str) -> list[tuple[str, str | None]]:
             return [(f"{key} {value!r} is no MAC address", "six pairs of hexadecimal digits")]
         group = int(plain[:2], 16) & 1
         return [(f"{key} {value} belongs to no single machine", empty)] if group or plain == "00:00:00:00:00:00" else []
+    if key == "bmc_fingerprint":
+        good = re.fullmatch(r"[0-9a-f]{64}", plain)
+        hint = "SHA-256, 64 hexadecimal digits: `supernode survey ADDRESS` prints it"
+        return [] if good else [(f"bmc_fingerprint {value[:80]!r} is no fingerprint of a certificate", hint)]
     if key == "uuid":
         if not _UUID.fullmatch(plain):
             return [(f"uuid {value!r} is no UUID", None)]
@@ -192,6 +202,8 @@ def _plain(key: str, value: str) -> str:
         )
     if key == "ssh_host_key":
         return " ".join(value.split()[:2])
+    if key == "bmc_fingerprint":  # openssl writes pairs with colons between them
+        return value.strip().lower().replace(":", "")
     return value.strip().lower() if key == "uuid" else value.strip()
 
 
@@ -200,8 +212,11 @@ def _bound(design: Design, slot: str, old: SlotRecord | None, identity: Identity
     known = old.identity.known() if old else {}
     given = identity.known()
     merged = Identity(**(known | given))
-    if old is not None and all(known.get(key, value) == value for key, value in given.items()):
+    if old is not None and all(known.get(key, value) == value for key, value in given.items() if key not in PINS):
         added = sorted(set(given) - set(known))
+        if pinned := [key for key in given if key in known and known[key] != given[key]]:
+            told = ", ".join(f"{key} {known[key]} by {given[key]}" for key in pinned)
+            return old.model_copy(update={"identity": merged}), f"the same machine: {told}"
         if not known:
             return old.model_copy(update={"identity": merged}), f"bound to {_spell(merged)}"
         return (

@@ -46,7 +46,7 @@ def build(inputs: Inputs) -> Design:
 
 
 def _digest(env: Environment, allocation: Allocation, machines: Machines) -> str:
-    """Hash what the design reads: of machines.yml, only identities and who is spare or quarantined."""
+    """Hash what the design reads: of machines.yml, only which machine it is, and who is spare or quarantined."""
     telling = {SlotState.SPARE, SlotState.QUARANTINED}
     kinds = [catalog.server(pool.kind) for pool in env.pools] + [
         catalog.switch(env.fabric.leaf),
@@ -56,7 +56,7 @@ def _digest(env: Environment, allocation: Allocation, machines: Machines) -> str
         "environment": env.model_dump(mode="json"),
         "allocation": allocation.model_dump(mode="json"),
         "machines": {
-            slot: [record.identity.model_dump(), str(record.state) if record.state in telling else ""]
+            slot: [record.identity.hardware(), str(record.state) if record.state in telling else ""]
             for slot, record in machines.slots.items()
         },
         "kinds": [dataclasses.asdict(kind) for kind in kinds],

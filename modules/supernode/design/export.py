@@ -48,6 +48,6 @@ def site_json(design: Design) -> Iterator[str]:
         "networks": networks,
         "time_servers": list(site.time_servers),
         "serve": {"address": str(site.serve.address), "port": site.serve.port},
-        "bmc_username": design.environment.bmc.username,
+        "bmc_username": (design.environment.bmc.factory or design.environment.bmc).username,
     }
     yield json.dumps(document, indent=2) + "\n"

@@ -37,7 +37,7 @@ def build(design: Design, host_name: str, image: Image, serve_ca: str, ssh_publi
         what = f"slot {host.slot} ({host.name}) has no management_mac, so its seed cannot name the management port"
         hint = f"run `supernode assign {design.name} --sheet <folder>` with what was delivered"
         raise Refusal([Problem(("slots", host.slot, "identity", "management_mac"), what, hint, "machines")])
-    who = hashlib.sha256(json.dumps([host.identity.known(), image.digest], sort_keys=True).encode()).hexdigest()
+    who = hashlib.sha256(json.dumps([host.identity.hardware(), image.digest], sort_keys=True).encode()).hexdigest()
     meta = {"instance-id": f"{host.name}-{who[:12]}", "local-hostname": host.name}
     return {
         "meta-data": _json(meta),

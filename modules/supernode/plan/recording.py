@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 from supernode.design import Design, Host
+from supernode.plan import resources
 from supernode.spec import SlotState
 
 SCHEMA = 1
@@ -50,13 +51,12 @@ def machine(design: Design, host: Host) -> dict[str, Any]:
     environment = design.environment
     kind = design.server_kind(host)
     record = design.machines.slots.get(host.slot)
-    identity = {key: value for key, value in host.identity.known().items() if key != "ssh_host_key"}
     return {
         "name": host.name,
         "slot": host.slot,
         "address": str(host.management.ip),
-        "bmc": {"address": str(host.bmc), "username": environment.bmc.username, "password": environment.bmc.password},
-        "identity": identity,
+        "bmc": resources.controller(design, host),
+        "identity": host.identity.hardware(),
         "state": host.state,
         "inService": record is None or record.state == SlotState.IN_SERVICE,
         "bios": dict(environment.machines.bios),

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from supernode import catalog
 from supernode.design import Design, Host, Switch
 from supernode.errors import CouldNotRun
-from supernode.spec import Identity, SlotState
+from supernode.spec import SlotState
 
 
 class BootFacts(Protocol):
@@ -99,14 +99,8 @@ def machine(design: Design, host: Host, facts: BootFacts, key: str) -> dict[str,
         "name": host.name,
         "slot": host.slot,
         "address": str(host.management.ip),
-        "bmc": {
-            "address": str(host.bmc),
-            "username": environment.bmc.username,
-            "password": environment.bmc.password,
-            "ca": environment.bmc.ca,
-            "media": kind.boot,
-        },
-        "identity": identity(host.identity),
+        "bmc": controller(design, host),
+        "identity": host.identity.hardware(),
         "state": str(host.state),
         "inService": record is None or record.state == SlotState.IN_SERVICE,
         "media": {"url": f"{base}/boot/{host.name}/{iso}.iso", "digest": iso, "ca": facts.ca},
@@ -122,6 +116,29 @@ def machine(design: Design, host: Host, facts: BootFacts, key: str) -> dict[str,
     }
 
 
+def controller(design: Design, host: Host) -> dict[str, Any]:
+    """Say how a machine's controller is reached and what it must show; what is not known stays out.
+
+    Passwords are references, `pin` is the SHA-256 of its certificate, `ca` a file of the environment's folder.
+    """
+    wanted = design.environment.bmc
+    reached: dict[str, Any] = {
+        "address": str(host.bmc),
+        "username": wanted.username,
+        "password": _of_slot(wanted.password, host),
+        "media": catalog.server(host.kind).boot,
+    }
+    if wanted.factory:
+        factory = wanted.factory
+        reached["factory"] = {"username": factory.username, "password": _of_slot(factory.password, host)}
+    trusted = {"ca": wanted.ca, "pin": host.identity.bmc_fingerprint}
+    return reached | {key: value for key, value in trusted.items() if value}
+
+
+def _of_slot(reference: str, host: Host) -> str:
+    return reference.replace("{slot}", host.slot)
+
+
 def switch_config(design: Design, switch: Switch, key: str) -> dict[str, Any]:
     """Compute the inputs of one SwitchConfig."""
     files = design.switch_files(switch.name)
@@ -135,11 +152,3 @@ def switch_config(design: Design, switch: Switch, key: str) -> dict[str, Any]:
         "files": [{"path": file.path, "content": file.content, "mode": file.mode} for file in files],
         "strict": design.environment.machines.strict,
     }
-
-
-def identity(known: Identity) -> dict[str, str]:
-    """Write an identity set, with the names of machines.yml; what is not known stays out.
-
-    `ssh_host_key` stays out too: it pins a switch's connection and is no part of who a machine is.
-    """
-    return {key: value for key, value in known.known().items() if key != "ssh_host_key"}

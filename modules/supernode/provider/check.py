@@ -126,6 +126,19 @@ def _part(value: Mapping[str, Any], key: str, rule: Rule | None) -> Iterator[Fai
         yield from ((f".{key}{suffix}", reason) for suffix, reason in rule(inner))
 
 
+def _bmc(value: Any) -> Iterator[Failure]:
+    known = (("address", _endpoint), ("username", None), ("password", _reference), ("media", _one_of(*MEDIA)))
+    yield from _mapping(*known)(value)
+    if not isinstance(value, Mapping):
+        return
+    if value.get("pin") not in (None, ""):
+        yield from _part(value, "pin", _matching(_DIGEST, "a SHA-256 in hexadecimal"))
+    if value.get("factory") not in (None, ""):
+        yield from _part(value, "factory", _mapping(("username", None), ("password", _reference)))
+        if str(value.get("password", "")).startswith("exec:"):
+            yield ".password", "cannot take the new password that a factory's asks for; only file: and vault: can"
+
+
 def _mapping(*parts: tuple[str, Rule | None]) -> Rule:
     def rule(value: Any) -> Iterator[Failure]:
         if not isinstance(value, Mapping):
@@ -182,7 +195,7 @@ _SLOT_RULE = _matching(_SLOT, "a slot such as r01u05")
 MACHINE_RULES: Mapping[str, Rule] = {
     "slot": _SLOT_RULE,
     "address": _endpoint,
-    "bmc": _mapping(("address", _endpoint), ("username", None), ("password", _reference), ("media", _one_of(*MEDIA))),
+    "bmc": _bmc,
     "identity": _identity,
     "state": _one_of("active", "spare", "quarantined"),
     "inService": _flag,

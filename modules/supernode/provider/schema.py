@@ -25,7 +25,11 @@ MACHINE_INPUTS: Mapping[str, Mapping[str, Any]] = {
     "name": {**_TEXT, "description": "The designed name."},
     "slot": {**_TEXT, "description": "Rack and unit, e.g. r01u05; the resource's id."},
     "address": {**_TEXT, "description": "The host's address on the management network."},
-    "bmc": {**_MAP, "description": "address, username, password (a reference), ca (path or PEM text), media."},
+    "bmc": {
+        **_ANY_MAP,
+        "description": "address, username, password (a reference), ca (path or PEM text), pin (SHA-256 of its "
+        "certificate), factory {username, password (a reference)}, media.",
+    },
     "identity": {**_MAP, "description": "bmc_mac, management_mac, system_serial, board_serial, chassis_serial, uuid."},
     "state": {**_TEXT, "description": "active, spare or quarantined; a quarantined machine is never contacted."},
     "inService": {**_FLAG, "description": "Never powered off or reinstalled unless confirmed."},

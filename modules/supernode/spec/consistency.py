@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import combinations
@@ -15,6 +16,8 @@ from supernode.spec.environment import Environment, Network, Pool
 from supernode.spec.machines import Machines
 from supernode.units import MbitPerS, format_rate
 
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}")
+
 
 def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem]:
     """Return what contradicts what in an environment.
@@ -23,7 +26,7 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
         env: the environment; at `broken` it holds stand-ins.
         broken: paths whose values were wrong by themselves: nothing more is said about these.
     """
-    problems = [problem for check in (_networks, _names, _kinds) for problem in check(env)]
+    problems = [problem for check in (_networks, _names, _kinds, _bmc) for problem in check(env)]
     doubtful = {str(path[0]) for path in (*broken, *(p.path for p in problems)) if path}
     problems += (*_bios(env), *_minimum(env), *_deadline(env))
     if not doubtful & {"pools", "fabric", "racks"}:
@@ -85,6 +88,30 @@ def _names(env: Environment) -> Iterator[Problem]:
         if pool.name == "fabric":
             what = "a pool may not be called fabric: allocation.yml keeps the switches' racks under that name"
             yield Problem(("pools", index, "name"), what, "choose another name")
+
+
+def _bmc(env: Environment) -> Iterator[Problem]:
+    """Check that a new password has a place of its own for each machine, and one that can be written."""
+    known: list[tuple[str, Path, str]] = [("password", ("bmc", "password"), env.bmc.password)]
+    if factory := env.bmc.factory:
+        known.append(("factory.password", ("bmc", "factory", "password"), factory.password))
+    for name, path, reference in known:
+        strange = [word for word in _PLACEHOLDER.findall(reference) if word != "{slot}"]
+        if strange and not reference.startswith("exec:"):  # a command may have braces of its own
+            yield Problem(path, f"bmc.{name} holds {strange[0]}, which stands for nothing", "{slot} is all there is")
+    if factory is None:
+        return
+    place: Path = ("bmc", "password")
+    hint = "write file:secrets/bmc/{slot} or vault:<mount>/<path>#{slot}"
+    if env.bmc.password.startswith("exec:"):
+        what = "bmc.password is exec:, which cannot take the new passwords that bmc.factory asks for"
+        yield Problem(place, what, hint)
+    elif "{slot}" not in env.bmc.password:
+        what = "bmc.password holds no {slot}: with bmc.factory each machine gets a password of its own"
+        yield Problem(place, what, hint)
+    elif env.bmc.password == factory.password:
+        what = "bmc.factory.password is where the new password would be kept, too"
+        yield Problem(("bmc", "factory", "password"), what, "the factory's passwords have a place of their own")
 
 
 def _unique(what: str, names: list[str], path: Callable[[int], Path]) -> Iterator[Problem]:

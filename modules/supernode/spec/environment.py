@@ -33,7 +33,7 @@ Rate = Annotated[
 Reference = Annotated[
     str,
     BeforeValidator(_reference),
-    WithJsonSchema({"type": "string", "pattern": "^(file|vault|exec):", "examples": ["file:delivery/bmc-password"]}),
+    WithJsonSchema({"type": "string", "pattern": "^(file|vault|exec):", "examples": ["file:secrets/bmc/{slot}"]}),
 ]
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=32)]
 HostName = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$", max_length=253)]
@@ -84,12 +84,25 @@ class Site(Document):
     serve: Serve
 
 
-class Bmc(Document):
-    """How management controllers are reached; `ca` is the file that signs their certificates."""
+class Factory(Document):
+    """The account that controllers come with from the factory; `{slot}` in the password is the machine's slot."""
 
     username: str
     password: Reference
-    ca: str
+
+
+class Bmc(Document):
+    """How management controllers are reached.
+
+    `{slot}` in a password is the machine's slot. With `factory`, a controller that still has the factory's password is
+    given one of its own at first contact, which is kept where `password` says. `ca` is the file that signs the
+    controllers' certificates; without it each slot's fingerprint must be in machines.yml.
+    """
+
+    username: str
+    password: Reference
+    factory: Factory | None = None
+    ca: str | None = None
 
 
 class Access(Document):

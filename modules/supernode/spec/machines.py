@@ -21,10 +21,15 @@ class SlotState(StrEnum):
     QUARANTINED = "quarantined"
 
 
+# What a connection is held to. The same machine may show another one tomorrow, and nothing is designed by it.
+PINS = frozenset({"ssh_host_key", "bmc_fingerprint"})
+
+
 class Identity(Document):
     """What tells one machine from another; an empty string is what is not known.
 
-    `ssh_host_key` is for switches alone: a public key as authorized_keys writes it.
+    `ssh_host_key` is for switches alone: a public key as authorized_keys writes it. `bmc_fingerprint` is the SHA-256
+    of the controller's certificate (DER), in hexadecimal. These two are pins, see `PINS`.
     """
 
     bmc_mac: str = ""
@@ -34,10 +39,15 @@ class Identity(Document):
     chassis_serial: str = ""
     uuid: str = ""
     ssh_host_key: str = ""
+    bmc_fingerprint: str = ""
 
     def known(self) -> dict[str, str]:
         """Return what is not empty."""
         return {key: value for key, value in self.model_dump().items() if value}
+
+    def hardware(self) -> dict[str, str]:
+        """Return what is known of the machine itself: no pin is in it, so it changes with the machine alone."""
+        return {key: value for key, value in self.known().items() if key not in PINS}
 
 
 class SlotRecord(Document):

@@ -133,3 +133,56 @@ def test_columns_may_be_in_any_order_and_none_may_lack():
         assigning.read_sheet("machines.csv", ",".join(c for c in columns if c != "uuid") + "\n")
     with pytest.raises(Refusal, match="8 cells are wanted"):
         assigning.read_sheet("machines.csv", f"{HEAD}\nr01u01,lab-gpu8\n")
+
+
+PIN, OTHER = "ab" * 32, "cd" * 32
+
+
+def by_hand(found, slot="r01u01", **identity):
+    return assigning.bind(found, [assigning.Delivered(slot, "", identity)])
+
+
+def in_sheet(found, pin):
+    sheet = assigning.read_sheet("machines.csv", f"{HEAD},bmc_fingerprint\n{ROWS[0]},{pin}\n")
+    return assigning.bind(found, sheet)
+
+
+def test_a_sheet_may_bring_fingerprints_and_need_not():
+    spelled = ":".join(["AB"] * 32)  # as openssl writes it
+    pinned = in_sheet(lab(), spelled)
+    assert pinned.machines.slots["r01u01"].identity.bmc_fingerprint == PIN
+    assert bind(again(pinned), ROWS[0]).changes == ()
+    assert in_sheet(again(pinned), PIN).changes == ()
+
+
+def test_a_renewed_certificate_is_the_same_machine_and_taken_by_hand_alone():
+    known = again(in_sheet(lab(), PIN))
+    binding = by_hand(known, bmc_fingerprint=OTHER)
+    assert binding.changes == (f"r01u01 gpu-001: the same machine: bmc_fingerprint {PIN} by {OTHER}",)
+    found = binding.machines.slots["r01u01"].identity
+    assert (found.bmc_fingerprint, found.system_serial) == (OTHER, "S1")
+    with pytest.raises(Refusal, match="another certificate pinned") as caught:
+        in_sheet(again(binding), PIN)
+    assert "--bmc-fingerprint" in caught.value.problems[0].hint
+
+
+def test_another_machine_does_not_inherit_the_pin():
+    known = again(in_sheet(lab(), PIN))
+    assert by_hand(known, system_serial="S2").machines.slots["r01u01"].identity.bmc_fingerprint == ""
+
+
+@pytest.mark.parametrize("wrong", ["ab" * 20, "xy" * 32, "SHA256:abc"])
+def test_what_is_no_fingerprint_is_refused(wrong):
+    with pytest.raises(Refusal, match="no fingerprint"):
+        by_hand(lab(), bmc_fingerprint=wrong)
+
+
+def test_a_certificate_that_two_controllers_show_tells_nothing():
+    with pytest.raises(Refusal, match="claimed by slots"):
+        by_hand(again(in_sheet(lab(), PIN)), "r02u17", bmc_fingerprint=PIN)
+
+
+def test_nothing_is_designed_by_a_pin():
+    bare, pinned = again(bind(lab(), ROWS[0])), again(in_sheet(lab(), PIN))
+    assert bare.digest == pinned.digest
+    assert bare.host("gpu-001").identity.bmc_fingerprint != pinned.host("gpu-001").identity.bmc_fingerprint

@@ -1,6 +1,7 @@
 """What a stack is given: from the lab's own documents, as plain JSON of the provider's schema."""
 
 import json
+import re
 from dataclasses import dataclass, field
 
 import pytest
@@ -68,12 +69,47 @@ def test_a_machine_is_told_where_its_controller_medium_and_report_are():
     assert made["slot"] == host.slot
     assert made["address"] == str(host.management.ip)
     assert made["bmc"]["address"] == str(host.bmc)
-    assert made["bmc"]["password"] == "file:delivery/bmc-password"
     assert made["media"]["url"] == f"https://198.18.31.253:8443/boot/gpu-003/{made['media']['digest']}.iso"
     assert made["enrolment"] == "https://198.18.31.253:8443/enrolled/gpu-003"
     assert made["identity"] == {"system_serial": "S3", "bmc_mac": "02:00:00:00:00:03"}
     assert made["bios"] == {"SriovEnable": "Enabled", "WorkloadProfile": "HPC"}
     assert made["deadlineS"] == 600
+
+
+def with_factory(text):
+    block = """bmc:
+  username: admin
+  password: file:secrets/bmc/{slot}
+  factory: {username: root, password: "file:old/{slot}"}
+  ca: delivery/bmc-ca.pem
+"""
+    return re.sub(r"^bmc:\n(  .*\n)+", block, text, flags=re.MULTILINE)
+
+
+def test_each_machine_has_its_own_passwords_and_they_stay_references():
+    found = stack(build(edit=with_factory)).machines
+    assert found["gpu-001"]["bmc"] == {
+        "address": "198.18.2.11",
+        "username": "admin",
+        "password": "file:secrets/bmc/r01u01",
+        "factory": {"username": "root", "password": "file:old/r01u01"},
+        "media": "virtual-media",
+        "ca": "delivery/bmc-ca.pem",
+    }
+    passwords = {made["bmc"]["password"] for made in found.values()}
+    assert len(passwords) == len(found)
+
+
+def test_a_pin_is_handed_on_and_is_no_identity():
+    identity = {"system_serial": "S1", "bmc_fingerprint": "ab" * 32}
+    machines = yaml.safe_dump({"schema": 1, "slots": {"r01u01": {"identity": identity}}})
+    without = ENVIRONMENT.replace("  ca: delivery/bmc-ca.pem\n", "")
+    design = designing.build(spec.read({"environment": without, "machines": machines}))
+    made = stack(design).machines
+    assert made["gpu-001"]["bmc"]["pin"] == "ab" * 32
+    assert made["gpu-001"]["identity"] == {"system_serial": "S1"}
+    assert "ca" not in made["gpu-001"]["bmc"]
+    assert "pin" not in made["gpu-002"]["bmc"]
 
 
 def test_a_switch_gets_its_rendered_files():
