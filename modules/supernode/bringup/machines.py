@@ -103,6 +103,7 @@ def _said(finding: Finding) -> str:
 
 
 def _record(old: SlotRecord, host: Host, output: DeviceOutput | None, trouble: str | None, run_id: str) -> SlotRecord:
+    old = _pinned(old, output)
     if host.state == "quarantined" or old.state in ("quarantined", "drained"):
         return old
     if output is None or output.state != "ready":
@@ -113,3 +114,12 @@ def _record(old: SlotRecord, host: Host, output: DeviceOutput | None, trouble: s
     if (state, reason) == (old.state, old.reason):
         return old
     return old.model_copy(update={"state": state, "reason": reason, "run": run_id})
+
+
+def _pinned(old: SlotRecord, output: DeviceOutput | None) -> SlotRecord:
+    """Note the host key that the engine's state pinned: a state that is lost is made again under it, and no other."""
+    keys = output.host_keys if output is not None and output.state == "ready" else ()
+    plain = [" ".join(key.split()[:2]) for key in keys]
+    if not plain or old.identity.ssh_host_key in plain:
+        return old
+    return old.model_copy(update={"identity": old.identity.model_copy(update={"ssh_host_key": plain[0]})})

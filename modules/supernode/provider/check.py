@@ -193,6 +193,7 @@ _PATH = re.compile(r"^/(?!.*(^|/)\.\.(/|$))[A-Za-z0-9._/@+-]+$")
 _FILE = _mapping(("path", _matching(_PATH, "an absolute path")), ("mode", _matching(_MODE, "an octal mode")))
 _SLOT_RULE = _matching(_SLOT, "a slot such as r01u05")
 MACHINE_RULES: Mapping[str, Rule] = {
+    "hostKey": _matching(_KEY_LINE, "a public key such as 'ssh-ed25519 AAAA…'"),
     "slot": _SLOT_RULE,
     "address": _endpoint,
     "bmc": _bmc,

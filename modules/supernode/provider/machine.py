@@ -6,6 +6,7 @@ is (`supernode:powerOffOnDelete` switches it off). What a change means is `plan.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from supernode.provider.resource import Decide, Difference, Found, InitFailedErr
 from supernode.provider.timing import LateError
 
 IN_SERVICE_PHASES = ("contact", "power", "login")
+BOOT_SHARE = 0.25  # of the deadline, for a machine that may run what is wanted already; the rest can install it
 
 
 class MachineResource:
@@ -52,30 +54,34 @@ class MachineResource:
         return Difference() if decision.action == "none" else Difference(dict(decision.detailed))
 
     async def create(self, scene: Scene, inputs: Properties) -> Properties:
-        """Adopt a machine that runs the image already; else deploy it. One in service is at most switched on."""
+        """Adopt a machine that runs the image already, or any in service; else deploy it. In service: never stopped."""
         wanted = Wanted.of(inputs)
         if wanted.state == "quarantined":
-            return _outputs(inputs, {}, None, _QUARANTINED)
+            return _outputs(inputs, _recorded(inputs), None, _QUARANTINED)
+        known = _recorded(inputs)
         try:
             async with begin(wanted, scene, self._patience) as job:
-                outcome = await self._create(job, inputs)
-                return self._finish(job, inputs, {}, outcome)
+                job.pinned = tuple(known.get("hostKeys") or ())
+                outcome = await self._create(job, inputs, known)
+                return self._finish(job, inputs, known, outcome)
         except RefusedError as error:
-            return self._finish(None, inputs, {}, Outcome("failed", "contact", str(error), refused=True), scene)
+            return self._finish(None, inputs, known, Outcome("failed", "contact", str(error), refused=True), scene)
         except CouldNotRun as error:
-            return self._finish(None, inputs, {}, Outcome("failed", "contact", str(error)), scene)
+            return self._finish(None, inputs, known, Outcome("failed", "contact", str(error)), scene)
 
-    async def _create(self, job: Job, inputs: Properties) -> Outcome:
+    async def _create(self, job: Job, inputs: Properties, known: Properties) -> Outcome:
         outcome = await run(job, ())
         if outcome.status != "ready":
             return outcome
         in_service = job.wanted.in_service or await guard.in_service_now(job.scene.base, job.wanted.slot)
         confirmed, why = await guard.confirmation(job.scene, job.wanted.slot)
         old: Mapping[str, Any] = {}
-        if await _runs_image(job):
-            job.scene.say("contact", "runs the wanted image already: adopted")
+        adopted = await _is_adopted(job, in_service=in_service)
+        if adopted or (in_service and job.seen.image):
+            what = "the wanted image already" if adopted else f"image {job.seen.image[:12]}"
+            job.scene.say("contact", f"runs {what}: adopted")
             await look(job)
-            old = _outputs(inputs, {}, job, Outcome())
+            old = _outputs(inputs, known, job, Outcome())
         elif in_service:  # even if confirmed: what runs on it was never seen
             return await _run_and_look(job, IN_SERVICE_PHASES, {})
         decision = self._decide(old, inputs, confirmed)
@@ -92,7 +98,7 @@ class MachineResource:
             scene.warn(f"{wanted.name}: left as it is: {why or decision.reason}")
             return {**old, "reason": why or decision.reason}
         # Of another machine in the slot nothing is known that was known of the one before.
-        known = {} if _another(old, wanted) else old
+        known = _recorded(new) if _another(old, wanted) else old
         if wanted.state == "quarantined":
             return _outputs(new, old, None, _QUARANTINED)
         if not decision.phases:
@@ -114,7 +120,8 @@ class MachineResource:
         kept = Outcome(old.get("status", "ready"), old.get("phase", ""), old.get("reason", ""))
         try:
             async with begin(wanted, scene, self._patience) as job:
-                job.pinned = () if _another(old, wanted) else tuple(old.get("hostKeys") or ())
+                known = _recorded(inputs) if not old or _another(old, wanted) else old
+                job.pinned = tuple(known.get("hostKeys") or ())
                 outcome = await run(job, ())
                 if outcome.status != "ready":
                     raise CouldNotRun(wanted.name, outcome.reason)
@@ -128,7 +135,7 @@ class MachineResource:
                 raise
             scene.warn(f"{wanted.name}: cannot be read: {error}")
             return Found(resource_id, old, inputs)
-        outputs = _outputs(inputs or old, old, job, kept)
+        outputs = _outputs(inputs or old, old or known, job, kept)
         seen = {k: outputs[k] for k in ("power", "bios", "image", "firmware") if k in (inputs or old)}
         return Found(wanted.slot, outputs, {**inputs, **seen})
 
@@ -165,7 +172,7 @@ class MachineResource:
         if outcome.refused:
             if where is not None:
                 where.warn(f"{name}: left as it is: {outcome.reason}")
-            kept = old or _outputs(inputs, {}, job, Outcome())
+            kept = old if "status" in old else _outputs(inputs, old, job, Outcome())
             return {**kept, "reason": outcome.reason}
         outputs = _outputs(inputs, old, job, outcome)
         if outcome.status != "ready":
@@ -178,6 +185,14 @@ class MachineResource:
 
 
 _QUARANTINED = Outcome("failed", "quarantined", "the slot is quarantined; the machine was not contacted")
+
+
+def _recorded(inputs: Properties) -> dict[str, Any]:
+    """Return what machines.yml recorded of a machine that no state knows: the host key to hold it to.
+
+    From then on the state's own keys count: they follow an installation at once, the document at the end of the run.
+    """
+    return {"hostKeys": [inputs["hostKey"]]} if inputs.get("hostKey") else {}
 
 
 def _another(old: Properties, wanted: Wanted) -> bool:
@@ -217,8 +232,35 @@ async def look(job: Job) -> None:
         await _runs_image(job)
 
 
+async def _is_adopted(job: Job, *, in_service: bool) -> bool:
+    """Say whether the machine runs what is wanted; under another key than the pinned one it is a stranger's system."""
+    try:
+        return await _runs_image(job) or (not in_service and await _runs_when_on(job))
+    except PhaseFailedError as error:
+        job.scene.say("login", str(error))
+        return False
+
+
+async def _runs_when_on(job: Job) -> bool:
+    """Say whether a machine that was found off runs the wanted image once it is on; asked only where its key is known.
+
+    To boot it once is less than to install it, and a machine with a known key was installed before.
+    """
+    if job.seen.power == "On" or not job.pinned or job.wanted.power != "On":
+        return False
+    job.scene.say("power", "was installed before: switched on to see what it runs")
+    if (await run(job, ("power",))).status != "ready":
+        return False
+    limit = job.deadline.part(job.deadline.seconds * BOOT_SHARE)
+    while limit.left > 0 and not job.seen.image:
+        if await _runs_image(job):
+            return True
+        await asyncio.sleep(min(3.0, max(0.0, limit.left)))
+    return False
+
+
 async def _runs_image(job: Job) -> bool:
-    """Say whether the host answers under the key that it reported, with the wanted image; notes what it answers."""
+    """Say whether the host answers under the key that it is known by, with the wanted image; notes what it answers."""
     if job.seen.power != "On":
         return False
     try:

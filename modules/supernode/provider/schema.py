@@ -31,6 +31,7 @@ MACHINE_INPUTS: Mapping[str, Mapping[str, Any]] = {
         "certificate), factory {username, password (a reference)}, media.",
     },
     "identity": {**_MAP, "description": "bmc_mac, management_mac, system_serial, board_serial, chassis_serial, uuid."},
+    "hostKey": {**_TEXT, "description": "The key that the host was last known by; pinned where the state has none."},
     "state": {**_TEXT, "description": "active, spare or quarantined; a quarantined machine is never contacted."},
     "inService": {**_FLAG, "description": "Never powered off or reinstalled unless confirmed."},
     "media": {**_ANY_MAP, "description": "The deploy ISO: url, digest, ca (path or PEM text of its server's CA)."},
@@ -46,6 +47,7 @@ MACHINE_INPUTS: Mapping[str, Mapping[str, Any]] = {
 }
 MACHINE_REQUIRED = ("name", "slot", "address", "bmc", "identity", "image", "media", "enrolment", "sshUser", "sshKey")
 MACHINE_DEFAULTS: Mapping[str, Any] = {
+    "hostKey": "",
     "state": "active",
     "inService": False,
     "bios": {},

@@ -28,8 +28,9 @@ PINS = frozenset({"ssh_host_key", "bmc_fingerprint"})
 class Identity(Document):
     """What tells one machine from another; an empty string is what is not known.
 
-    `ssh_host_key` is for switches alone: a public key as authorized_keys writes it. `bmc_fingerprint` is the SHA-256
-    of the controller's certificate (DER), in hexadecimal. These two are pins, see `PINS`.
+    `ssh_host_key` is what the machine's system shows, as authorized_keys writes it; of a host, a verified run records
+    it. `bmc_fingerprint` is the SHA-256 of the controller's certificate (DER), in hexadecimal. These two are pins, see
+    `PINS`.
     """
 
     bmc_mac: str = ""

@@ -22,7 +22,10 @@ async def run(job: Job) -> None:
     job.scene.say("login", f"to {job.wanted.address}")
     keys = job.seen.host_keys or await known_keys(job)
     if not keys:
-        raise PhaseFailedError("no host key of this machine is known: it never reported one")
+        raise PhaseFailedError(
+            "no host key of this machine is known: it never reported one, and machines.yml has none "
+            f"(`supernode assign … {job.wanted.slot} --host-key` records one that was read at its console)"
+        )
     trouble, refused = "", Deadline(REFUSED_S)
 
     async def look() -> str | None:
