@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -201,6 +202,30 @@ def test_a_wrong_passphrase_says_file_stack_and_way_out(site):
     # The last way out that the hint names.
     (site.project / "stacks" / "Pulumi.lab.yaml").unlink()
     assert set(site.up(design).devices) == {d.name for d in (*design.hosts, *design.switches)}
+
+
+@pytest.mark.parametrize("lost", ["passphrase", "passphrase and state"])
+def test_a_passphrase_that_is_gone_is_made_anew_and_nothing_is_made_twice(site, lost):
+    design = site.describe()
+    site.up(design)
+    pulumi(site, "config", "set", "supernode:powerOffOnDelete", "true", "-s", "lab")
+    site.journal()
+    old = (site.root / ".supernode" / "passphrase").read_text()
+    (site.root / ".supernode" / "passphrase").unlink()
+    if "state" in lost:
+        shutil.rmtree(site.root / ".supernode" / "pulumi")
+    outputs = site.up(design)
+    assert set(outputs.devices) == {d.name for d in (*design.hosts, *design.switches)}
+    made = [line for line in site.journal() if line.startswith("create")]
+    assert len(made) == (len(outputs.devices) if "state" in lost else 0)
+    assert any("stack lab: its passphrase is gone" in event.detail for event in site.events)
+    assert (site.root / ".supernode" / "passphrase").read_text() != old
+    # What a person had set is kept, and plain pulumi works with the new one.
+    assert (
+        json.loads(pulumi(site, "config", "-s", "lab", "--json").stdout)["supernode:powerOffOnDelete"]["value"]
+        == "true"
+    )
+    pulumi(site, "preview", "--expect-no-changes", "-s", "lab")
 
 
 def test_without_what_boot_prepares_the_program_says_what_to_run(site):

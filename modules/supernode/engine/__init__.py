@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from supernode.engine.acquire import Engine, ensure, find
-from supernode.engine.settings import environment, wrong_passphrase
+from supernode.engine.settings import environment, renew_passphrase, wrong_passphrase
 
-__all__ = ["Engine", "ensure", "find", "environment", "wrong_passphrase"]
+__all__ = ["Engine", "ensure", "find", "renew_passphrase", "environment", "wrong_passphrase"]

@@ -57,6 +57,33 @@ def _passphrase_file(root: Path) -> Path:
     return path
 
 
+def renew_passphrase(folder: EnvironmentFolder, stacks: Path) -> list[str]:
+    """Make a passphrase in place of one that is gone, and let the stacks that it locked take the new one.
+
+    What a stack's file keeps of a passphrase (its salt) fits that one alone; without it the engine makes another. The
+    state holds no secret. A file with an encrypted value, which only a person can have put there, stays as it is.
+
+    Args:
+        folder: an environment of the project.
+        stacks: the folder of the project's stack files.
+
+    Returns:
+        The stacks whose old passphrase is given up.
+    """
+    path = folder.root / ".supernode" / "passphrase"
+    if path.exists() or any(os.environ.get(name) for name in _PASSPHRASE):
+        return []
+    freed = []
+    for file in sorted(stacks.glob("Pulumi.*.yaml")):
+        text = file.read_text(encoding="utf-8")
+        kept = re.sub(r"^encryptionsalt:.*\n?", "", text, flags=re.M)
+        if kept != text and not re.search(r"^\s+secure:", text, flags=re.M):
+            workspace.write_atomically(file, kept)
+            freed.append(file.name.removeprefix("Pulumi.").removesuffix(".yaml"))
+    _passphrase_file(folder.root)
+    return freed
+
+
 def wrong_passphrase(output: str, stack: str, settings: dict[str, str]) -> CouldNotRun | None:
     """Turn the engine's complaint about a passphrase into one that says which file, which stack and how to re-key.
 

@@ -103,3 +103,21 @@ def test_what_somebody_wrote_during_the_run_is_left_alone(inputs, design):
     assert left == (slot,)
     assert merged.slots[slot] == theirs
     assert machines.in_service(merged) == 7
+
+
+def test_the_host_key_that_was_pinned_is_recorded_whatever_the_machine_s_state(inputs, design):
+    key, newer = "ssh-ed25519 AAAAone", "ssh-ed25519 AAAAtwo"
+    host = design.host("gpu-001")
+
+    def run(before, *keys, state="ready"):
+        said = DeviceOutput(host.name, "machine", host.slot, "", state=state, host_keys=keys)
+        return machines.after(before, design, outputs(design, **{host.name: said}), [], "r").slots[host.slot]
+
+    first = run(inputs.machines, f"{key} root@gpu-001")
+    assert first.identity.ssh_host_key == key
+    known = inputs.machines.model_copy(update={"slots": {host.slot: first.model_copy(update={"state": "drained"})}})
+    assert run(known).identity.ssh_host_key == key
+    assert run(known, newer, state="failed").identity.ssh_host_key == key  # known bad: not proven by a login
+    assert run(known, newer, key).identity.ssh_host_key == key
+    assert run(known, newer).identity.ssh_host_key == newer  # an installation of ours brought it
+    assert run(known, newer).state == "drained"

@@ -133,6 +133,16 @@ def test_the_instance_id_follows_image_and_machine():
     assert one != seed.build(other, "gpu-001", Image(), "PEM", "key")["meta-data"]
 
 
+def test_a_pin_is_no_part_of_the_machine_and_of_the_design():
+    plain = bound()
+    text = MACHINES.format(state="new", run="r1", spare="spare")
+    pinned = lab(machines=text.replace("system_serial: S1", "system_serial: S1, ssh_host_key: ssh-ed25519 AAAA"))
+    assert pinned.host("gpu-001").identity.ssh_host_key == "ssh-ed25519 AAAA"
+    assert pinned.digest == plain.digest
+    assert seed.build(pinned, "gpu-001", Image(), "PEM", "key") == seed.build(plain, "gpu-001", Image(), "PEM", "key")
+    assert lab(machines=text.replace("S1", "S2")).digest != plain.digest
+
+
 def test_no_seed_for_a_slot_whose_machine_is_not_known():
     with pytest.raises(Refusal, match="gpu-002"):
         seed.build(bound(), "gpu-002", Image(), "PEM", "key")

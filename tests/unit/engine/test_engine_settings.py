@@ -57,3 +57,19 @@ def test_a_wrong_passphrase_names_file_stack_and_the_way_out(folder):
     assert "lab-su2" in error.what
     assert "change-secrets-provider passphrase -s lab-su2" in error.hint
     assert engine.wrong_passphrase("error: something else", "lab", found) is None
+
+
+def test_an_encrypted_value_keeps_its_salt_when_the_passphrase_is_gone(folder, tmp_path, monkeypatch):
+    plain = "encryptionsalt: v1:abc\nconfig:\n  supernode:folder: inventories/lab\n"
+    stacks = tmp_path / "stacks"
+    stacks.mkdir()
+    (stacks / "Pulumi.lab.yaml").write_text(plain)
+    (stacks / "Pulumi.mine.yaml").write_text(plain + "  mine:token:\n    secure: v1:xyz\n")
+    assert engine.renew_passphrase(folder, stacks) == ["lab"]
+    assert (stacks / "Pulumi.lab.yaml").read_text() == plain.partition("\n")[2]
+    assert "encryptionsalt" in (stacks / "Pulumi.mine.yaml").read_text()
+    (stacks / "Pulumi.lab.yaml").write_text(plain)
+    assert engine.renew_passphrase(folder, stacks) == []  # known bad: a passphrase that is there is never given up
+    (tmp_path / ".supernode" / "passphrase").unlink()
+    monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "a team's")
+    assert engine.renew_passphrase(folder, stacks) == []

@@ -43,6 +43,13 @@ def test_nothing_is_done_where_nothing_differs():
     assert decide(READY, NEW, False).detailed == {}
 
 
+@pytest.mark.parametrize("in_service", [True, False])
+def test_a_host_key_that_machines_yml_recorded_changes_nothing(in_service):
+    new = {**NEW, "inService": in_service, "hostKey": "ssh-ed25519 AAAA"}
+    for old in (READY, {**READY, "hostKey": ""}, {**READY, "hostKey": "ssh-ed25519 BBBB"}):
+        assert (decide(old, new, False).action, decide(old, new, False).detailed) == ("none", {})
+
+
 def test_a_new_machine_goes_through_all_phases_but_power():
     decision = decide({}, NEW, False)
     assert (decision.action, decision.phases) == ("create", tuple(p for p in PHASES if p != "power"))

@@ -73,8 +73,11 @@ class Session:
             directory: a project's folder other than supernode's own, for tests of one.
         """
         engine = engines.ensure(progress)
+        place = directory or project(folder)
+        for stack in engines.renew_passphrase(folder, place / "stacks"):
+            progress(f"stack {stack}: its passphrase is gone; its state, which holds no secret, takes a new one")
         settings = engines.environment(folder, engine)
-        return cls(folder, directory or project(folder), settings, Command(engine))
+        return cls(folder, place, settings, Command(engine))
 
     def workspace(self) -> LocalWorkspace:
         """Return the Automation API's view of the project."""
