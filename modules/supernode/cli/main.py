@@ -20,6 +20,7 @@ from supernode.cli.kinds import kinds
 from supernode.cli.lab import app as lab
 from supernode.cli.lab_up import up
 from supernode.cli.output import describe
+from supernode.cli.park import drain, quarantine, release
 from supernode.cli.plan import plan
 from supernode.cli.report import report
 from supernode.cli.runs import runs
@@ -42,7 +43,7 @@ app = typer.Typer(
 
 for _verb in (
     check, kinds, design, show, allocate, assign, plan, bringup, verify, report, runs, bundle, shell, engine, image,
-    serve, destroy,
+    serve, destroy, quarantine, drain, release,
 ):  # fmt: skip
     app.command()(_verb)
 
