@@ -15,15 +15,16 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from supernode import packaged
-from supernode.bringup import inventory, inventory_source, runner_events
+from supernode.bringup import inventory, inventory_source, pacing, runner_events
+from supernode.bringup.pacing import Turn
 from supernode.errors import CouldNotRun
 from supernode.records import Event, State
 from supernode.workspace import EnvironmentFolder
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
     from supernode.records import Outputs
 
 STRATEGY = "mitogen_linear"
-LOG = "ansible.log"
+LOG, CHECK_LOG = "ansible.log", "ansible-check.log"
+SITE = packaged.root() / "playbooks" / "site.yml"
 # A run over its budget is still a run; one at this many times its budget hangs.
 OVER_BUDGET = 2
 # What ansible-playbook and ssh need from the operator's session; everything else stays out of their environment.
@@ -66,17 +68,22 @@ class Configured:
         stats: by host; a host that was to be configured and is not in Ansible's own count is in none.
         ok: every host that was to be configured ran to its end.
         reason: why not, in one sentence; empty when ok.
+        turn: of those in service, who was changed and who was held back.
     """
 
     events: tuple[Event, ...]
     stats: Mapping[str, Stats]
     ok: bool
     reason: str = ""
+    turn: Turn = field(default_factory=Turn)
 
     @property
     def changed(self) -> int:
         """How many changes were made on all hosts together."""
         return sum(row.changed for row in self.stats.values())
+
+
+NOTHING = Configured((), {}, True)
 
 
 def run(
@@ -85,22 +92,21 @@ def run(
     outputs: Outputs,
     on_event: Callable[[Event], None],
     run_dir: Path,
-    check: bool = False,
-    limit: str | None = None,
 ) -> Configured:
-    """Configure the hosts of an environment.
+    """Configure the hosts of an environment; of those in service, at most the share that one run may change.
+
+    Those in service, and the spares with them, are asked first what would change (a check run); who needs nothing is
+    done with that. All others, and whose turn it is, are then configured together.
 
     Args:
         folder: the environment; its key and known_hosts file are used.
         design: what is wanted.
         outputs: where the hosts are.
         on_event: called with each event as it happens.
-        run_dir: where `ansible.log`, what Ansible printed, is left.
-        check: change nothing and say what would change.
-        limit: a host or group pattern, as ansible-playbook takes it.
+        run_dir: where what Ansible printed is left: `ansible-check.log` of the check run, `ansible.log`.
 
     Raises:
-        CouldNotRun: Ansible itself could not start, or the pattern matches no host.
+        CouldNotRun: Ansible itself could not start.
         KeyboardInterrupt: Ctrl-C; Ansible was ended first.
     """
     built = inventory.build(design, outputs, folder.state, folder.ssh_key_file)
@@ -108,10 +114,43 @@ def run(
     left_out = tuple(_left_out(built))
     for event in left_out:
         on_event(event)
-    site = packaged.root() / "playbooks" / "site.yml"
-    deadline = design.environment.budgets.configure_s * OVER_BUDGET
-    done = play(built, site, on_event, run_dir, check=check, limit=limit, deadline_s=deadline)
-    return replace(done, events=(*left_out, *done.events))
+    nodes = built.groups[inventory.NODES]
+    if not nodes:
+        return Configured(left_out, {}, False, "no host can be reached")
+    deadline = time.monotonic() + design.environment.budgets.configure_s * OVER_BUDGET
+    asked = pacing.to_ask(design, nodes)
+    looked = _look(inventory.only(built, asked), on_event, run_dir, deadline) if asked else NOTHING
+    turn = pacing.turn(design, asked, looked.stats)
+    held = tuple(Event(time.time(), runner_events.STAGE, host, "turn", State.SKIPPED, turn.why()) for host in turn.held)
+    for event in held:
+        on_event(event)
+    todo = [host for host in nodes if host in turn.now or host not in asked]
+    done = NOTHING
+    if todo:
+        done = play(inventory.only(built, todo), SITE, on_event, run_dir, deadline_s=deadline - time.monotonic())
+    done = replace(done, events=(*left_out, *looked.events, *held, *done.events))
+    return _together(nodes, looked, done, turn)
+
+
+def _look(built: Inventory, on_event: Callable[[Event], None], run_dir: Path, deadline: float) -> Configured:
+    """Ask what would change."""
+
+    def hear(event: Event) -> None:
+        on_event(pacing.as_look(event))
+
+    left = deadline - time.monotonic()
+    looked = play(built, SITE, hear, run_dir, check=True, deadline_s=left, log=CHECK_LOG)
+    return replace(looked, events=tuple(pacing.as_look(event) for event in looked.events))
+
+
+def _together(nodes: Sequence[str], looked: Configured, done: Configured, turn: Turn) -> Configured:
+    """Put the two runs together: who was only looked at counts by that, who was held back does not count."""
+    waiting = {*turn.now, *turn.held}
+    stats = {host: row for host, row in looked.stats.items() if host not in waiting} | dict(done.stats)
+    bad = [host for host in nodes if host not in turn.held and not (host in stats and stats[host].good)]
+    reasons = [done.reason or f"not configured: {', '.join(bad)}"] if bad else []
+    reasons += [f"held back: {', '.join(turn.held)}: {turn.why()}"] if turn.held else []
+    return Configured(done.events, stats, not (bad or turn.held), "; ".join(reasons), turn)
 
 
 def _left_out(built: Inventory) -> Iterator[Event]:
@@ -130,10 +169,12 @@ def play(
     limit: str | None = None,
     strategy: str | None = STRATEGY,
     deadline_s: float | None = None,
+    log: str = LOG,
 ) -> Configured:
     """Run a playbook over an inventory; `run` is this with the environment's own.
 
-    A strategy of None is Ansible's own, the linear one. What has not ended after `deadline_s` seconds is ended.
+    A strategy of None is Ansible's own, the linear one. What has not ended after `deadline_s` seconds is ended. What
+    Ansible printed is left in `run_dir` under the name of `log`.
     """
     if not built.groups[inventory.NODES]:
         return Configured((), {}, False, "no host can be reached")
@@ -153,13 +194,13 @@ def play(
         status = _ansible(Path(private), built, playbook, on_runner_event, strategy, options)
         printed = _printed(Path(private))
     run_dir.mkdir(parents=True, exist_ok=True)
-    (run_dir / LOG).write_text(printed, encoding="utf-8")
+    (run_dir / log).write_text(printed, encoding="utf-8")
     if status == "canceled":
         raise KeyboardInterrupt
     if status == "timeout":
         return Configured(tuple(events), {}, False, f"not ended after {deadline_s:.0f} s, so it was stopped")
     if not counted:
-        raise CouldNotRun("ansible-playbook", _why(printed, limit), f"the whole output is in {run_dir / LOG}")
+        raise CouldNotRun("ansible-playbook", _why(printed, limit), f"the whole output is in {run_dir / log}")
     return _conclude(built, events, stats_of(counted), limit)
 
 

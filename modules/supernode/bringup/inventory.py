@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +88,13 @@ def build(design: Design, outputs: Outputs, state: Path, key: Path) -> Inventory
             **hostvars.build(design, host.name),
         }
     return Inventory({name: tuple(members) for name, members in groups.items()}, tuple(variables), variables)
+
+
+def only(built: Inventory, names: Collection[str]) -> Inventory:
+    """Return the inventory of these hosts alone, in the groups that they are in."""
+    groups = {group: tuple(host for host in members if host in names) for group, members in built.groups.items()}
+    hosts = tuple(host for host in built.hosts if host in names)
+    return Inventory(groups, hosts, {host: built.hostvars[host] for host in hosts})
 
 
 def connection(address: str, user: str, state: Path, key: Path) -> dict[str, str | int]:

@@ -1,0 +1,45 @@
+"""A file was changed by hand on machines in service: a run repairs at most its share of them, and says who waits."""
+
+import json
+
+import lab_site
+import pytest
+
+pytestmark = pytest.mark.lab
+
+CHANGED = ("gpu-002", "gpu-004", "gpu-007")
+FILE = "/etc/sysctl.d/60-supernode.conf"
+
+
+def on(site, host, command):
+    done = site.call(str(lab_site.SUPERNODE), "ssh", site.name, host, "sudo", "sh", "-c", f"'{command}'", timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def by_hand(site):
+    return {host for host in CHANGED if "by hand" in on(site, host, f"cat {FILE}")}
+
+
+def configure(site, expect):
+    run = site.json("bringup", site.name, "--yes", "--only", "configure", expect=expect, timeout=300)
+    logs = max((site.root / "runs" / site.name).glob("*-*-*"))
+    return run, {path.name for path in logs.glob("ansible*.log")}
+
+
+def test_a_run_repairs_its_share_and_the_next_one_the_rest(cluster):
+    for host in CHANGED:
+        on(cluster, host, f'echo "# by hand" >> {FILE}')
+    run, _ = configure(cluster, expect=1)
+    assert by_hand(cluster) == {"gpu-007"}
+    held = [f for f in run["findings"] if f["verdict"] == "fail"]
+    assert [f["place"] for f in held] == ["gpu-007"]
+    assert "3 of 8 machines in service would change, one run changes at most 2" in held[0]["cause"]
+
+    run, _ = configure(cluster, expect=0)
+    assert by_hand(cluster) == set()
+    assert json.dumps(run).count("would change") >= 1
+
+    run, logs = configure(cluster, expect=0)
+    assert logs == {"ansible-check.log"}  # nothing to change: one look
+    assert [e for e in run["events"] if e["state"] == "changed"] == []
