@@ -30,7 +30,6 @@ from supernode import spec
 from supernode.boot import cache as store
 from supernode.boot import media, routes, tls
 from supernode.boot.site import Site
-from supernode.clients.needles import is_secret_variable
 from supernode.errors import CouldNotRun, Refusal
 from supernode.spec import Environment
 from supernode.workspace import EnvironmentFolder, write_atomically
@@ -178,9 +177,7 @@ def _start(folder: EnvironmentFolder, environment: Environment) -> None:
             stderr=stream,
             start_new_session=True,
             cwd=folder.root,
-            # It lives for days and needs no secret of the session that started it.
-            env={k: v for k, v in os.environ.items() if not is_secret_variable(k)}
-            | {"SUPERNODE_ROOT": str(folder.root)},
+            env={**os.environ, "SUPERNODE_ROOT": str(folder.root)},
         )
     until = time.monotonic() + _START_FOR_S
     while time.monotonic() < until and process.poll() is None:

@@ -11,18 +11,18 @@ import dataclasses
 import json
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from supernode import design as designing
 from supernode import plan as planning
 from supernode import spec, workspace
-from supernode.bringup import configure, inventory_source, lock, machines, prepare, provision
+from supernode.bringup import configure, lock, machines, pacing, prepare, stragglers
 from supernode.bringup.clock import Clock
 from supernode.bringup.planned import last_design, load_plan
+from supernode.bringup.provisioning import Provisioning
 from supernode.bringup.record import RunFolder, new_id
-from supernode.errors import SupernodeError, WrongInput
+from supernode.errors import WrongInput
 from supernode.records import Event, Finding, Outputs, Run, State, Verdict
 from supernode.report import html as report_html
 from supernode.report import junit
@@ -119,30 +119,37 @@ class Bringup:
     def _stages(self, plan_hash: str) -> None:
         wanted = [self.options.only] if self.options.only else list(STAGES)
         outputs = self._provision(plan_hash) if "provision" in wanted else workspace.read_outputs(self.folder)
+        if "provision" in wanted and (few := stragglers.too_few(self.design, outputs)):
+            self._event(Event(time.time(), "provision", None, "minimum", State.FAILED, few[0].cause))
+            return
         if "configure" in wanted:
             with self.clock.stage("configure"):
                 done = configure.run(self.folder, self.design, outputs, self._event, self.run_folder.path)
-                self.unconfigured = machines.unconfigured(self.design, outputs, done.stats)
+            bad = machines.unconfigured(self.design, outputs, done.stats)
+            ready = [host.name for host in self.design.hosts if host.name in done.stats or host.name in bad]
+            self.findings += pacing.findings(self.design, ready, bad, done.turn)
+            self.unconfigured = bad | {name: done.turn.why() for name in done.turn.held}
             self._save()
         if "verify" in wanted:
             with self.clock.stage("verify"):
                 found = verify(self.folder, self.design, outputs, self._event, run_dir=self.run_folder.path)
-                self.findings = list(found)
+                self.findings += found
             self._record_machines(outputs)
 
     def _provision(self, plan_hash: str) -> Outputs:
         with self.clock.stage("prepare"):
             prepare.prepare(self.folder, self.design, self._event)
         self._save()
+        stage = Provisioning(
+            self.folder, self.inputs, self.design, self.record.id, self._event, self.options.reinstall, plan_hash
+        )
         with self.clock.stage("provision"):
-            reinstall = self.options.reinstall
             try:
-                outputs = provision.up(self.folder, self.design, self._event, reinstall=reinstall, plan_hash=plan_hash)
-            except SupernodeError:  # the stacks that did not fail ran to their end: what they made is known from now on
-                with suppress(SupernodeError):
-                    write_outputs(self.folder, provision.outputs(self.folder))
-                raise
-            write_outputs(self.folder, outputs)
+                outputs = stage.run()
+            finally:  # spares that took over have changed the documents, and the design with them
+                self.inputs, self.design = stage.inputs, stage.design
+                self.record = dataclasses.replace(self.record, design=self.design.digest)
+        self.findings = stage.findings(outputs)
         self._save()
         return outputs
 
@@ -186,10 +193,3 @@ class Bringup:
             "report.html", report_html.render(self.record, self.design, report_html.Proof(*checks.proof()))
         )
         self.run_folder.write("junit.xml", junit.render(self.record))
-
-
-def write_outputs(folder: EnvironmentFolder, outputs: Outputs) -> None:
-    """Keep the Outputs, and pin the host keys that they carry."""
-    text = json.dumps(outputs.to_json(), indent=1) + "\n"
-    workspace.write_atomically(workspace.outputs_file(folder), text)
-    inventory_source.pin(folder, outputs)

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from supernode.clients import secrets
-from supernode.clients.needles import is_secret_variable, needles
+from supernode.clients.needles import needles
 from supernode.design import Design
 from supernode.errors import CouldNotRun
 from supernode.workspace import EnvironmentFolder
 
+_TELLING = re.compile(r"PASSWORD|PASSPHRASE|TOKEN|SECRET|ACCESS_KEY", re.IGNORECASE)
 _PUBLIC = {".pub", ".pem", ".csv", ".lock", ".crt", ".json"}
 _AT_ONCE = 16
 
@@ -105,7 +107,7 @@ def _files(folder: EnvironmentFolder) -> Iterator[tuple[str, str]]:
     passphrase = os.environ.get("PULUMI_CONFIG_PASSPHRASE_FILE")
     places = [state.parent / "passphrase", *([Path(passphrase)] if passphrase else [])]
     places += (state / "serve").glob("*.key")
-    places += [path for place in (folder.secrets, folder.folder / "delivery") for path in sorted(place.rglob("*"))]
+    places += [path for name in ("secrets", "delivery") for path in sorted((folder.folder / name).rglob("*"))]
     for path in dict.fromkeys(places):
         if path.is_file() and path.suffix not in _PUBLIC and (text := _text(path).strip()):
             yield os.path.relpath(path, folder.root), text
@@ -120,5 +122,5 @@ def _text(path: Path) -> str:
 
 def _variables() -> Iterator[tuple[str, str]]:
     for name, value in os.environ.items():
-        if is_secret_variable(name) and value:
+        if _TELLING.search(name) and not name.endswith("_FILE") and value:
             yield f"${name}", value

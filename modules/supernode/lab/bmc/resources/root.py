@@ -26,7 +26,6 @@ COLLECTIONS = (
     "Role",
     "Session",
     "SoftwareInventory",
-    "Storage",
     "Task",
     "VirtualMedia",
 )

@@ -1,0 +1,201 @@
+"""The provisioning stage on a fake engine: fence before takeover, machines.yml first, and every cut is made good."""
+
+from types import SimpleNamespace
+
+import pytest
+from straggling import LAB, lab, outputs
+
+from supernode import design as designing
+from supernode import spec, workspace
+from supernode.bringup import provisioning
+from supernode.bringup.provisioning import Provisioning
+from supernode.errors import CouldNotRun
+from supernode.workspace import EnvironmentFolder
+
+DEAD = ("gpu-002", "gpu-005")
+
+
+class KilledError(BaseException):
+    """The process is gone."""
+
+
+class World:
+    """A site on disk and its engine; `cut` counts down the steps until the process is killed."""
+
+    def __init__(self, root, monkeypatch, text=LAB, dead=DEAD, deaf=(), **states):
+        self.folder = EnvironmentFolder("lab", root / "inventories" / "lab", root)
+        self.dead, self.deaf, self.cut = set(dead), set(deaf), 0
+        self.steps, self.events, self.last, self.open = [], [], None, set()
+        start = lab(text, **states)
+        self.folder.write("environment", text)
+        self.folder.write("allocation", spec.allocation_text(start.allocation))
+        self.folder.write("machines", spec.machines_text(start.machines))
+        engine = SimpleNamespace(up=self.up, fence=self.fence, outputs=lambda _: self.last)
+        monkeypatch.setattr(provisioning, "provision", engine)
+        monkeypatch.setattr(provisioning, "prepare", SimpleNamespace(prepare=self.prepare))
+        monkeypatch.setattr(provisioning, "revoke", lambda _state, host: self.step(f"revoke {host}"))
+        write = EnvironmentFolder.write
+
+        def wrote(folder, name, text):
+            self.step(f"before writing {name}")
+            write(folder, name, text)
+            self.step(f"after writing {name}")
+
+        monkeypatch.setattr(EnvironmentFolder, "write", wrote)
+
+    def step(self, name):
+        self.steps.append(name)
+        self.cut -= 1
+        if self.cut == 0:
+            raise KilledError(name)
+
+    def documents(self):
+        return spec.read(self.folder.texts(), name="lab")
+
+    def run(self, **how):
+        inputs = self.documents()
+        stage = Provisioning(self.folder, inputs, designing.build(inputs), "r1", self.events.append, **how)
+        return stage, stage.run()
+
+    def prepare(self, _folder, design, _on_event):
+        assert design.digest == designing.build(self.documents()).digest  # of what lies on disk, and nothing else
+        self.step("prepare")
+
+    def look(self, design):
+        self.last = outputs(design, self.dead, self.deaf, self.last)
+        return self.last
+
+    def up(self, _folder, design, _on_event, *, reinstall=(), plan_hash="", leave=()):
+        self.step(f"up without {','.join(leave)}" if leave else "up")
+        return self.look(design)
+
+    def fence(self, _folder, design, _on_event):
+        self.step("fence")
+        return self.look(design)
+
+    def states(self):
+        machines = self.documents().machines
+        design = designing.build(self.documents())
+        return {h.name: (str(machines.slots[h.slot].state), machines.slots[h.slot].replaces) for h in design.hosts}
+
+
+@pytest.fixture
+def world(tmp_path, monkeypatch):
+    return lambda **how: World(tmp_path, monkeypatch, **how)
+
+
+def test_nobody_fails_and_one_update_is_all(world):
+    site = world(dead=())
+    stage, found = site.run()
+    assert site.steps == ["up"]
+    assert found.design == stage.design.digest
+    assert workspace.read_outputs(site.folder) == found
+
+
+def test_quarantine_is_written_before_the_fence_and_the_fence_is_seen_before_the_takeover(world):
+    site = world()
+    stage, found = site.run()
+    assert site.steps == [
+        "up",
+        "before writing machines",
+        "after writing machines",
+        "prepare",
+        "revoke gpu-002",
+        "revoke gpu-005",
+        "fence",
+        "before writing machines",
+        "after writing machines",
+        "prepare",
+        "up",
+    ]
+    states = site.states()
+    assert (states["gpu-002"][0], states["gpu-005"][0]) == ("quarantined", "quarantined")
+    assert states["gpu-009"] == ("new", stage.design.host("gpu-002").slot)
+    assert found.design == stage.design.digest == designing.build(site.documents()).digest
+    assert workspace.read_outputs(site.folder) == found
+
+
+def test_what_is_not_fenced_is_not_replaced(world):
+    site = world(deaf=["su01-leaf0"])
+    site.run()
+    assert site.states()["gpu-009"] == ("spare", "")
+    site.deaf.clear()
+    site.run()
+    assert site.states()["gpu-009"][0] == "new"
+
+
+def test_who_missed_the_first_update_is_not_asked_again_in_the_same_run(world):
+    site = world(dead=["gpu-002", "gpu-003"], gpu_003="in_service")
+    site.run()
+    assert site.steps[-1] == "up without gpu-003"
+    assert site.states()["gpu-003"] == ("in_service", "")
+
+
+def test_too_many_failed_and_nothing_is_written(world):
+    site = world(dead=[f"gpu-00{n}" for n in range(1, 6)])
+    stage, _ = site.run()
+    assert site.steps == ["up"]
+    assert "it is the site" in stage.site
+    assert any("it is the site" in event.detail for event in site.events)
+
+
+CUTS = range(1, 12)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(world, cut):
+    site = world()
+    site.cut = cut
+    with pytest.raises(KilledError):
+        site.run()
+    site.run()
+    states = site.states()
+    quarantined = [name for name, (state, _) in states.items() if state == "quarantined"]
+    assert quarantined == list(DEAD)
+    assert states["gpu-009"][0] == "new"
+    assert [name for name, (_, replaces) in states.items() if replaces] == ["gpu-009"]
+    before, site.steps = states, []
+    site.run()
+    assert (site.states(), site.steps) == (before, [*(f"revoke {name}" for name in DEAD), "up"])
+
+
+def test_the_cuts_are_all_the_steps_that_there_are(world):
+    site = world()
+    site.run()
+    assert len(site.steps) == CUTS[-1]
+
+
+def test_a_fence_that_cannot_run_leaves_what_was_written(world, monkeypatch):
+    site = world()
+
+    def broken(*_):
+        raise CouldNotRun("stack lab", "is locked")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(provisioning.provision, "fence", broken)
+        with pytest.raises(CouldNotRun):
+            site.run()
+    assert site.states()["gpu-002"][0] == "quarantined"
+    assert site.states()["gpu-009"][0] == "spare"
+    site.run()
+    assert site.states()["gpu-009"][0] == "new"
+
+
+def test_what_a_person_writes_meanwhile_stays(world):
+    site = world()
+    slot = designing.build(site.documents()).host("gpu-002").slot
+
+    def up(folder, design, on_event, **how):
+        found = World.up(site, folder, design, on_event, **how)
+        if site.steps == ["up"]:
+            now = site.documents().machines
+            theirs = now.slots[slot].model_copy(update={"state": spec.SlotState.DRAINED, "reason": "smoke"})
+            text = spec.machines_text(now.model_copy(update={"slots": {**now.slots, slot: theirs}}))
+            site.folder.document("machines").write_text(text)
+        return found
+
+    provisioning.provision.up = up
+    site.run()
+    assert site.states()["gpu-002"] == ("drained", "")
+    assert site.states()["gpu-005"][0] == "quarantined"
+    assert site.states()["gpu-009"][1] == designing.build(site.documents()).host("gpu-005").slot
