@@ -66,7 +66,9 @@ class Datacentre:
         await asyncio.to_thread(self._networks)
         self.phase = "bmcs"
         for server in self.artefacts.servers:
-            await self.fleet.add(self.machines[server.slot], catalog.server(server.kind), str(server.bmc.ip))
+            bmc = await self.fleet.add(self.machines[server.slot], catalog.server(server.kind), str(server.bmc.ip))
+            gateway = self.artefacts.site.bmc_gateway
+            bmc.address, bmc.gateway = server.bmc, str(gateway.ip) if gateway else ""
         self.phase = "faults"
         for fault in self.standing.read():
             await self._inject(fault)

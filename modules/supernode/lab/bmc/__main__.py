@@ -1,4 +1,7 @@
-"""Run one BMC with a machine that is not there: `python -m supernode.lab.bmc --kind lab-gpu8 --state DIR`."""
+"""Run one BMC with a machine that is not there: `python -m supernode.lab.bmc --kind lab-gpu8 --state DIR`.
+
+With `--replay TREE` it is the BMC whose tree `supernode survey BMC --save TREE` kept, and can only be read.
+"""
 
 from __future__ import annotations
 
@@ -62,24 +65,55 @@ def machine(slot: str, kind: Kind, rails: int, console: Console, deploy_s: float
     return Machine(slot, kind.name, identity, ports, NoWorks(console, deploy_s), console)
 
 
+def _password(state: Path) -> Path:
+    """Return the file of the password, made on the first call."""
+    path = state / "bmc-password"
+    if not path.is_file():
+        workspace.write_atomically(path, secrets.token_urlsafe(12) + "\n", 0o600)
+    return path
+
+
+def _announce(host: str, port: int, ca: Path, password: Path) -> None:
+    sys.stdout.write(f"https://{host}:{port}/redfish/v1/\nCA {ca}\npassword in {password}\n")
+    sys.stdout.flush()
+
+
+def _ended() -> asyncio.Event:
+    """Return what a signal sets."""
+    done = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, done.set)
+    return done
+
+
+async def serve_again(arguments: argparse.Namespace) -> None:
+    """Serve a saved tree until a signal ends it."""
+    from supernode.lab.bmc import replay
+    from supernode.lab.bmc.certificates import Authority
+
+    tree = replay.read(arguments.replay)
+    password, authority = _password(arguments.state), Authority(arguments.state / "ca")
+    context = authority.issue(arguments.state / "replay", "replay", arguments.address)
+    answers = replay.Replay(tree, arguments.username, password.read_text(encoding="utf-8").strip())
+    runner, port = await replay.serve(answers, arguments.address, arguments.port, context)
+    _announce(arguments.address, port, authority.certificate, password)
+    await _ended().wait()
+    await runner.cleanup()
+
+
 async def serve(arguments: argparse.Namespace) -> None:
     """Serve until a signal ends it."""
     from supernode import catalog
 
     kind = catalog.server(arguments.kind)
     state: Path = arguments.state
-    password = state / "bmc-password"
-    if not password.is_file():
-        workspace.write_atomically(password, secrets.token_urlsafe(12) + "\n", 0o600)
+    password = _password(state)
     fleet = Fleet(state, (arguments.username, password.read_text(encoding="utf-8").strip()))
     console = Console(state / "console.log")
     await fleet.add(machine(arguments.slot, kind, len(kind.nics), console), kind, arguments.address, arguments.port)
     host, port = fleet.address(arguments.slot)
-    sys.stdout.write(f"https://{host}:{port}/redfish/v1/\nCA {fleet.authority.certificate}\npassword in {password}\n")
-    sys.stdout.flush()
-    done = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, done.set)
+    _announce(host, port, fleet.authority.certificate, password)
+    done = _ended()
     for fault in arguments.fault:
         name, *pairs = fault.split(",")
         fleet.set_fault(arguments.slot, name, **{k: _value(v) for k, _, v in (p.partition("=") for p in pairs)})
@@ -104,9 +138,11 @@ def main() -> int:
     parser.add_argument("--username", default="admin")
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--fault", action="append", default=[], help="e.g. bmc-503,rate=0.05")
+    parser.add_argument("--replay", type=Path, metavar="TREE", help="serve this saved tree, to be read alone")
     logging.basicConfig(level=os.environ.get("LOG_LEVEL", "INFO"))
     try:
-        asyncio.run(serve(parser.parse_args()))
+        arguments = parser.parse_args()
+        asyncio.run(serve_again(arguments) if arguments.replay else serve(arguments))
     except SupernodeError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

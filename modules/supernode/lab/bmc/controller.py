@@ -7,6 +7,7 @@ import datetime
 import logging
 import uuid
 from collections.abc import Callable, Coroutine
+from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ class Bmc:
         self.updates = Updates(self.state, kind, folder, self.later)
         self.uuid = str(uuid.uuid5(uuid.UUID(chassis.identity.uuid), "bmc"))
         self._tasks: set[asyncio.Task[None]] = set()
+        self.address: IPv4Interface | None = None  # its own, and its gateway: set by who gives it one
+        self.gateway = ""
         self.hearing: Callable[[bool], None] = lambda _: None  # set by who holds the sockets
         self.updates.drop_running()  # those of a former life
         self.store.touch()

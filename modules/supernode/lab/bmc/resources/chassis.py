@@ -31,10 +31,19 @@ def chassis(bmc: Bmc, _call: Call) -> Body:
         PowerState=power.value,
         Status=HEALTHY,
         MaxPowerWatts=bmc.kind.power_w,
-        Location={"PartLocation": {"LocationType": "Slot", "ServiceLabel": bmc.chassis.slot}},
+        Location=_location(bmc.chassis.slot),
         Assembly=link(f"{ONE}/Assembly"),
         Links={"ComputerSystems": links([f"{V1}/Systems/1"]), "ManagedBy": links([f"{V1}/Managers/1"])},
     )
+
+
+def _location(slot: str) -> Body:
+    """Return where a slot is: its rack, and the lowest unit of it that the chassis fills (EIA-310 counts from 1)."""
+    location: Body = {"PartLocation": {"LocationType": "Slot", "ServiceLabel": slot}}
+    rack, _, unit = slot.rpartition("u")
+    if rack and unit.isdigit():
+        location["Placement"] = {"Rack": rack, "RackOffset": int(unit), "RackOffsetUnits": "EIA_310"}
+    return location
 
 
 @get(f"{ONE}/Assembly")

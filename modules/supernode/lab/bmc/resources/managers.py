@@ -93,7 +93,11 @@ def port(bmc: Bmc, call: Call) -> Body:
     """Show it."""
     mac = bmc.chassis.identity.bmc_mac
     body = resource("EthernetInterface", call.path, "BMC port", Status=HEALTHY, InterfaceEnabled=True)
-    return body | {"MACAddress": mac, "PermanentMACAddress": mac, "LinkStatus": "LinkUp"}
+    body |= {"MACAddress": mac, "PermanentMACAddress": mac, "LinkStatus": "LinkUp"}
+    if bmc.address is not None:
+        own = {"Address": str(bmc.address.ip), "SubnetMask": str(bmc.address.netmask), "AddressOrigin": "Static"}
+        body["IPv4Addresses"] = [own | ({"Gateway": bmc.gateway} if bmc.gateway else {})]
+    return body
 
 
 @get(DRIVES)
