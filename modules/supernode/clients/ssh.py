@@ -154,6 +154,11 @@ class Ssh:
         self.exchanges: list[Exchange] = []
         self._transport = transport
 
+    @property
+    def host_key(self) -> str:
+        """The key under which the host was found to be itself, in authorized_keys form."""
+        return key_line(self._transport.get_remote_server_key())
+
     async def run(
         self, command: str | Sequence[str], *, stdin: bytes = b"", limit_s: float = 60.0, check: bool = True
     ) -> Result:

@@ -121,7 +121,7 @@ def bind(design: Design, delivered: Iterable[Delivered], *, replace: bool = Fals
         if row.slot not in design.slots:
             continue
         old = slots.get(row.slot)
-        identity = Identity(**{key: _plain(key, value) for key, value in row.identity.items()})
+        identity = Identity(**{key: plain_value(key, value) for key, value in row.identity.items()})
         record, change = _bound(design, row.slot, old, identity)
         if change.startswith("replaces") and old is not None and old.state in _KEPT and not replace:
             what = f"slot {row.slot} is {old.state} with another machine ({_spell(old.identity)})"
@@ -158,13 +158,13 @@ def _row_problems(design: Design, row: Delivered) -> list[Problem]:
             _problem(row, f"nothing tells the machine in {row.slot}", "give a serial number, a UUID or a MAC address")
         )
     return problems + [
-        _problem(row, what, hint) for key, value in row.identity.items() for what, hint in _value(key, value)
+        _problem(row, what, hint) for key, value in row.identity.items() for what, hint in value_problems(key, value)
     ]
 
 
-def _value(key: str, value: str) -> list[tuple[str, str | None]]:
+def value_problems(key: str, value: str) -> list[tuple[str, str | None]]:
     """Return what is wrong with one identity: malformed, or what stands where nobody filled it in."""
-    plain = _plain(key, value)
+    plain = plain_value(key, value)
     if not plain:
         return []
     empty = "leave it empty where the machine has none"
@@ -191,7 +191,7 @@ def _value(key: str, value: str) -> list[tuple[str, str | None]]:
     return [(f"{key} {value!r} is a placeholder", empty)] if _PLACEHOLDER.fullmatch(plain) else []
 
 
-def _plain(key: str, value: str) -> str:
+def plain_value(key: str, value: str) -> str:
     """Write an identity in one way only."""
     if key.endswith("_mac"):
         digits = re.sub(r"[-:.]", "", value.strip().lower())
