@@ -158,7 +158,7 @@ class Run:
         id: sortable, e.g. "20261130-184501-3f2a".
         design, plan: the hashes that were shown and executed.
         started, ended: T0 and T1, seconds since the epoch.
-        exit_code: 0, 1, 3 or 130, as the process ended.
+        exit_code: 0, 1, 3 or 130, as the process ended; 137 when it was killed, written by the next run.
     """
 
     id: str

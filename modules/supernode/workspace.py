@@ -108,6 +108,12 @@ class EnvironmentFolder:
         """Replace a document whole: a reader or a kill sees the old text or the new, never half of one."""
         write_atomically(self.document(name), text)
 
+    def sweep(self) -> None:
+        """Remove what kills left beside the documents; for who holds the environment, so that nobody writes there."""
+        for name in DOCUMENTS:
+            for left in self.folder.glob(f".{name}.yml.{8 * '?'}"):
+                left.unlink(missing_ok=True)
+
 
 def find(environment: str) -> EnvironmentFolder:
     """Find an environment by name (under inventories/ or inventories/examples/) or by path.

@@ -177,7 +177,8 @@ def _start(folder: EnvironmentFolder, environment: Environment) -> None:
             stderr=stream,
             start_new_session=True,
             cwd=folder.root,
-            env={**os.environ, "SUPERNODE_ROOT": str(folder.root)},
+            # It serves on after the run that needed it first, and is no process of that run.
+            env={**{k: v for k, v in os.environ.items() if k != "SUPERNODE_RUN"}, "SUPERNODE_ROOT": str(folder.root)},
         )
     until = time.monotonic() + _START_FOR_S
     while time.monotonic() < until and process.poll() is None:

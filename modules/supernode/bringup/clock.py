@@ -29,13 +29,16 @@ class Clock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage; its outcome is "ok", "failed" (it raised) or "over budget"."""
+        """Time a stage; its outcome is "ok", "failed" (it raised), "interrupted" or "over budget"."""
         record = StageRecord(name, self._budgets.get(name, Seconds(0)), self._now())
         self.records.append(record)
         outcome = "failed"
         try:
             yield
             outcome = "ok"
+        except KeyboardInterrupt:
+            outcome = "interrupted"
+            raise
         finally:
             ended = self._now()
             if outcome == "ok" and record.budget_s and ended - record.started > record.budget_s:

@@ -1,36 +1,88 @@
-"""One run at a time for each environment; the lock says who holds it, and goes with its process."""
+"""One at a time for each environment; the lock says who holds it, and goes with its process.
+
+Taken by whatever runs stages, writes documents or writes state: bringup, verify (two that measure at once measure each
+other), plan --live, destroy, allocate, assign, lab up. No process that a holder starts inherits it.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import getpass
+import json
 import os
 import socket
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from supernode.engine import running
 from supernode.errors import CouldNotRun
+from supernode.workspace import EnvironmentFolder
+
+LIMIT_S = 3600.0
 
 
 @contextmanager
-def held(path: Path, what: str) -> Iterator[None]:
-    """Hold the lock file for as long as the context lasts; the kernel lets it go when the process dies.
+def held(folder: EnvironmentFolder, verb: str) -> Iterator[None]:
+    """Hold an environment for as long as the context lasts; the kernel lets it go when the process dies.
 
     Args:
-        path: the lock file; made when missing, and left in place.
-        what: what is locked, for the message.
+        folder: the environment.
+        verb: what is done with it, for whom is refused meanwhile.
 
     Raises:
-        CouldNotRun: another process holds it; names that process.
+        CouldNotRun: another process holds it; says who, since when and for what.
     """
+    path = folder.state / "run.lock"
     with path.open("a+", encoding="utf-8") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            stream.seek(0)
-            holder = stream.read().strip() or "another process"
-            raise CouldNotRun(what, f"is being worked on by {holder}", "wait for that run to end") from None
+            raise _refusal(folder, path) from None
         stream.truncate(0)
-        stream.write(f"process {os.getpid()} on {socket.gethostname()}\n")
+        stream.write(json.dumps(_holder(verb)) + "\n")
         stream.flush()
         yield
+
+
+@contextmanager
+def occupied(
+    folder: EnvironmentFolder, verb: str, tell: Callable[[str], None], limit_s: float = LIMIT_S
+) -> Iterator[None]:
+    """Hold an environment, and wait for what a killed run left working: its engine ends in order, without it.
+
+    Args:
+        folder: the environment.
+        verb: what is done with it.
+        tell: told what is waited for.
+        limit_s: how long at most.
+
+    Raises:
+        CouldNotRun: another process holds it, or an engine does not end in that time.
+    """
+    with held(folder, verb):
+        running.wait(running.place(folder), limit_s, tell)
+        yield
+
+
+def _holder(verb: str) -> dict[str, Any]:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # an account without a name
+        user = str(os.getuid())
+    return {"user": user, "host": socket.gethostname(), "pid": os.getpid(), "verb": verb, "since": time.time()}
+
+
+def _refusal(folder: EnvironmentFolder, path: Path) -> CouldNotRun:
+    try:
+        row = json.loads(path.read_text(encoding="utf-8"))
+        since = datetime.fromtimestamp(row["since"], UTC)
+        what = f"`supernode {row['verb']}`, process {row['pid']}, since {since:%H:%M:%S} UTC"
+        who = f"{row['user']} on {row['host']} ({what})"
+    except (ValueError, KeyError, TypeError):  # between taking it and writing the name
+        who = "another process"
+    hint = f"wait for its end; `supernode runs {folder.name}` shows the runs"
+    return CouldNotRun(f"environment {folder.name}", f"is being worked on by {who}", hint)

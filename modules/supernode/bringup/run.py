@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,11 +18,12 @@ from pathlib import Path
 from supernode import design as designing
 from supernode import plan as planning
 from supernode import spec, workspace
-from supernode.bringup import configure, lock, machines, pacing, prepare, stragglers
+from supernode.bringup import configure, killed, lock, machines, pacing, prepare, stragglers
 from supernode.bringup.clock import Clock
 from supernode.bringup.planned import last_design, load_plan
 from supernode.bringup.provisioning import Provisioning
 from supernode.bringup.record import RunFolder, new_id
+from supernode.engine import running
 from supernode.errors import WrongInput
 from supernode.records import Event, Finding, Outputs, Run, State, Verdict
 from supernode.report import html as report_html
@@ -33,6 +35,8 @@ from supernode.workspace import EnvironmentFolder
 
 STAGES = ("provision", "configure", "verify")
 SHOWN_DIGITS = 12  # of a plan's hash, as `supernode plan` shows it
+RUN = "SUPERNODE_RUN"
+BEYOND_DEADLINE_S = 300  # an engine that a killed run left is waited for so much longer than for its slowest machine
 OnEvent = Callable[[Event], None]
 
 
@@ -69,7 +73,7 @@ class Bringup:
             Refusal: the documents are wrong. Nothing was touched, no run was recorded.
             CouldNotRun: the plan is not the one that was shown (nothing was touched), or a stage could not run.
         """
-        with lock.held(self.folder.state / "run.lock", f"environment {self.folder.name}"):
+        with lock.held(self.folder, "bringup"):
             return self._run()
 
     def _run(self) -> Run:
@@ -82,20 +86,39 @@ class Bringup:
         self.clock = Clock({name: Seconds(getattr(budgets, f"{name}_s")) for name in STAGES})
         self.record = Run(new_id(), self.folder.name, self.design.digest, plan.hash, time.time())
         self.run_folder = RunFolder(self.folder, self.record.id)
+        os.environ[RUN] = self.record.id  # every process that the run starts carries its id
         try:
+            self._after_the_dead()
             self._stages(plan.hash)
             self._finish(self._exit_code())
         except KeyboardInterrupt:
+            self._event(Event(time.time(), self._stage(), None, "run", State.FAILED, "interrupted"))
             self._finish(130)
             raise
         except Exception as error:
-            stage = self.clock.records[-1].name if self.clock.records else "prepare"
-            self._event(Event(time.time(), stage, None, "run", State.FAILED, str(error)))
+            self._event(Event(time.time(), self._stage(), None, "run", State.FAILED, str(error)))
             self._finish(3)
             raise
         finally:
             self.run_folder.close()
+            os.environ.pop(RUN, None)
         return self.record
+
+    def _stage(self) -> str:
+        return self.clock.records[-1].name if self.clock.records else "prepare"
+
+    def _after_the_dead(self) -> None:
+        """Close the records of runs that were killed, and wait for what they left working."""
+        self._save()
+
+        def tell(line: str) -> None:
+            self._event(Event(time.time(), "prepare", None, "before", State.PROGRESS, line))
+
+        self.folder.sweep()
+        for run_id in killed.close(self.folder, self.record.id):
+            tell(f"run {run_id} was killed; its record is closed")
+        limit = self.inputs.environment.machines.deadline_s + BEYOND_DEADLINE_S
+        running.wait(running.place(self.folder), limit, tell)
 
     @property
     def report_path(self) -> Path:

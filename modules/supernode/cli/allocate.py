@@ -21,16 +21,19 @@ def allocate(
 
     Example: supernode allocate lab
     """
+    from contextlib import nullcontext
+
     from supernode import spec
+    from supernode.bringup import lock
     from supernode.design import allocating
 
     folder, locate = inputs.find(environment)
-    with errors_end_the_process(locate):
+    with errors_end_the_process(locate), nullcontext() if dry_run else lock.held(folder, "allocate"):
         found = inputs.read(folder)
         allocation = allocating.extend(found.environment, found.allocation)
-    changed = allocation != found.allocation
-    if changed and not dry_run:
-        folder.write("allocation", spec.allocation_text(allocation))
+        changed = allocation != found.allocation
+        if changed and not dry_run:
+            folder.write("allocation", spec.allocation_text(allocation))
     if found.allocation is None:
         said = [f"{sum(b.count for b in allocation.hosts)} hosts, {sum(b.count for b in allocation.switches)} switches"]
     else:

@@ -43,7 +43,10 @@ def assign(
     Example: supernode assign lab --sheet inventories/lab/delivery
     Example: supernode assign lab r01u09 --serial SN0042 --bmc-mac 02:00:00:00:00:09
     """
+    from contextlib import nullcontext
+
     from supernode import spec
+    from supernode.bringup import lock
     from supernode.design import assigning
 
     folder, locate = inputs.find(environment)
@@ -57,11 +60,12 @@ def assign(
         "ssh_host_key": host_key,
         "bmc_fingerprint": bmc_fingerprint,
     }
-    with errors_end_the_process(_in_sheets(sheet, locate)):
+    alone = nullcontext() if dry_run else lock.held(folder, "assign")
+    with errors_end_the_process(_in_sheets(sheet, locate)), alone:
         rows = _rows(slot, sheet, {key: value for key, value in identity.items() if value})
         binding = assigning.bind(inputs.design(folder), rows, replace=replace)
-    if binding.changes and not dry_run:
-        folder.write("machines", spec.machines_text(binding.machines))
+        if binding.changes and not dry_run:
+            folder.write("machines", spec.machines_text(binding.machines))
     data = {"changes": list(binding.changes), "written": bool(binding.changes) and not dry_run}
     emit(
         data, as_json=as_json, text=lambda: "\n".join(binding.changes) or "nothing changes: all of it is bound already"

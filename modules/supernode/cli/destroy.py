@@ -29,12 +29,12 @@ def destroy(
     Example: supernode destroy lab
     """
     from supernode import workspace
-    from supernode.bringup import provision
+    from supernode.bringup import lock, provision
     from supernode.cli import inputs
 
     folder, locate = inputs.find(environment)
     _confirm(folder.name, yes_destroy)
-    with errors_end_the_process(locate):
+    with errors_end_the_process(locate), lock.occupied(folder, "destroy", say):
         gone = provision.destroy(folder, _show, stacks=tuple(stack or ()))
         if not stack:
             workspace.outputs_file(folder).unlink(missing_ok=True)

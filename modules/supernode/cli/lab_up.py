@@ -48,17 +48,19 @@ def _start(folder: EnvironmentFolder) -> None:
     A mark is set before the lab starts and taken away once the old state is dropped: a kill in between is made good.
     """
     from supernode.boot import server
+    from supernode.bringup import lock
     from supernode.cli.lab import begin
 
     unsettled = folder.state / "lab-unsettled"
     _refuse_real_machines(folder)
-    cut = unsettled.exists()
-    unsettled.touch()
-    started = begin(folder, inputs.design(folder))
-    if cut or not started.unchanged:
-        _forget(folder)
-        server.stop(folder)
-    unsettled.unlink()
+    with lock.occupied(folder, "lab up", say):
+        cut = unsettled.exists()
+        unsettled.touch()
+        started = begin(folder, inputs.design(folder))
+        if cut or not started.unchanged:
+            _forget(folder)
+            server.stop(folder)
+        unsettled.unlink()
     say(f"lab {folder.name}: {'runs already' if started.unchanged else f'started in {started.seconds:.1f} s'}")
 
 

@@ -61,10 +61,11 @@ def plan(
 
 def _preview(folder: EnvironmentFolder, design: Design) -> list[Row]:
     from supernode.boot import server
-    from supernode.bringup import provision
+    from supernode.bringup import lock, provision
 
-    server.ensure_running(folder)
-    return provision.preview(folder, design, lambda event: say(f"{event.host or event.stage}: {event.detail}"))
+    with lock.occupied(folder, "plan --live", say):
+        server.ensure_running(folder)
+        return provision.preview(folder, design, lambda event: say(f"{event.host or event.stage}: {event.detail}"))
 
 
 def _both(planned: RenderableType, rows: list[Row] | None) -> RenderableType:

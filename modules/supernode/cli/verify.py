@@ -25,6 +25,7 @@ def verify(
     Example: supernode verify lab --junit verify.xml
     """
     from supernode import workspace
+    from supernode.bringup import lock
     from supernode.cli import inputs
     from supernode.cli.board import Board
     from supernode.records import Verdict
@@ -34,7 +35,7 @@ def verify(
     from supernode.verify import run as verifying
 
     folder, locate = inputs.find(environment)
-    with errors_end_the_process(locate):
+    with errors_end_the_process(locate), lock.held(folder, "verify"):
         design = inputs.design(folder)
         outputs = workspace.read_outputs(folder)
         with Board(folder.name, {"verify": float(design.environment.budgets.verify_s)}) as board:

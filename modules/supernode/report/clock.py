@@ -28,6 +28,8 @@ def verdict(run: Run) -> Said:
         return Said("Verified" if run.findings else "Finished", "ok")
     if run.exit_code == 130:
         return Said("Interrupted", "open")
+    if run.exit_code == 137:
+        return Said("Killed", "open")
     if run.exit_code == 3:
         return Said("Could not run", "bad")
     if run.exit_code is None:

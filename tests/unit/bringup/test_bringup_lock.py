@@ -1,34 +1,95 @@
-"""One run at a time for each environment."""
+"""One at a time for each environment, over all that runs stages or writes documents."""
 
+import getpass
 import os
+import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
 from supernode.bringup import lock
+from supernode.engine import running
 from supernode.errors import CouldNotRun
+from supernode.workspace import EnvironmentFolder
 
-HOLD = "import sys; from pathlib import Path; from supernode.bringup import lock\n"
-HOLD += "with lock.held(Path(sys.argv[1]), 'x'): print('held', flush=True); sys.stdin.read()"
+HOLD = (
+    "import subprocess, sys; from pathlib import Path; from supernode.bringup import lock\n"
+    "from supernode.workspace import EnvironmentFolder\n"
+    "root = Path(sys.argv[1])\n"
+    "with lock.held(EnvironmentFolder('lab', root, root), 'bringup'):\n"
+    "    child = subprocess.Popen(['sleep', '60'])\n"
+    "    print(child.pid, flush=True)\n"
+    "    sys.stdin.read()"
+)
 
 
-def refused(path, by):
-    with pytest.raises(CouldNotRun, match=by), lock.held(path, "environment lab"):
+@pytest.fixture
+def folder(tmp_path):
+    return EnvironmentFolder("lab", tmp_path, tmp_path)
+
+
+def refused(folder):
+    with pytest.raises(CouldNotRun) as error, lock.held(folder, "destroy"):
         pass
+    return error.value
 
 
-def test_a_second_run_is_refused_and_told_who_runs(tmp_path):
-    with lock.held(tmp_path / "run.lock", "environment lab"):
-        refused(tmp_path / "run.lock", f"process {os.getpid()} on")
+def test_a_second_one_is_refused_and_told_who_when_and_for_what(folder):
+    with lock.held(folder, "bringup"):
+        said = refused(folder)
+    assert said.where == "environment lab"
+    assert f"{getpass.getuser()} on {socket.gethostname()} (`supernode bringup`, process {os.getpid()}" in said.what
+    assert "supernode runs lab" in said.hint
 
 
-def test_the_lock_goes_with_its_process(tmp_path):
-    argv = [sys.executable, "-c", HOLD, tmp_path / "run.lock"]
+def test_the_lock_goes_with_its_process_and_not_with_what_it_started(folder):
+    argv = [sys.executable, "-c", HOLD, folder.root]
     other = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    assert other.stdout.readline() == b"held\n"
-    refused(tmp_path / "run.lock", f"process {other.pid}")
-    other.kill()
-    other.wait()
-    with lock.held(tmp_path / "run.lock", "environment lab"):
-        pass
+    child = int(other.stdout.readline())
+    try:
+        assert f"process {other.pid}" in refused(folder).what
+        other.kill()
+        other.wait()
+        os.kill(child, 0)  # it lives on, and holds nothing
+        with lock.held(folder, "bringup"):
+            pass
+    finally:
+        os.kill(child, 9)
+
+
+def test_what_a_killed_run_left_working_is_waited_for_and_named(folder):
+    command = ["sh", "-c", "sleep 1"]
+    left = subprocess.Popen(
+        running.guarded(command, running.place(folder), "engine of stack lab"), env={"SUPERNODE_RUN": "run-1"}
+    )
+    wait_for(lambda: running.records(running.place(folder)))
+    told = []
+    with lock.occupied(folder, "bringup", told.append, limit_s=30):
+        assert not running.records(running.place(folder))
+    left.wait()
+    assert len(told) == 1
+    assert told[0].startswith("waiting for the engine of stack lab of run run-1 (process ")
+
+
+def test_the_wait_has_an_end(folder):
+    command = running.guarded(["sleep", "60"], running.place(folder), "engine of stack lab")
+    left = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: running.records(running.place(folder)))
+        with (
+            pytest.raises(CouldNotRun, match="still works after 0 s"),
+            lock.occupied(folder, "bringup", lambda _: None, limit_s=0.1),
+        ):
+            pass
+    finally:
+        left.terminate()
+        left.wait()
+
+
+def wait_for(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "timed out"
+        time.sleep(0.02)

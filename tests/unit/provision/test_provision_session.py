@@ -1,13 +1,18 @@
 import os
 import socket
 import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from pulumi.automation import CommandResult
 from pulumi.automation.errors import create_command_error
 
-from supernode.bringup.provision import command, session
+from supernode.bringup.provision import command, locks, session
+from supernode.engine import guard
+from supernode.engine.running import Record
 from supernode.workspace import EnvironmentFolder
 
 
@@ -39,12 +44,14 @@ def test_a_wheel_works_on_a_copy_of_the_program_with_its_own_provider(tmp_path):
 
 
 LOCKED = """error: the stack is currently locked by 1 lock(s). Either wait for the other process(es) to end or ...
-  file:///x/.pulumi/locks/u.json: created by {user}@{host} (pid {pid}) at 2026-11-30T18:49:09Z
+  file:///x/.pulumi/locks/u.json: created by {user}@{host} (pid {pid}) at {at}
 """
+LONG_AGO = "1999-11-30T18:49:09Z"
 
 
-def locked(pid, host=None, user="root"):
-    text = LOCKED.format(user=user, host=host or socket.gethostname(), pid=pid)
+def locked(pid, host=None, user="root", at=None):
+    at = at or datetime.now(UTC).isoformat(timespec="seconds")
+    text = LOCKED.format(user=user, host=host or socket.gethostname(), pid=pid, at=at)
     return create_command_error(CommandResult("", text, 255))
 
 
@@ -56,22 +63,60 @@ def dead_pid():
     return pid
 
 
-def test_a_lock_of_a_dead_process_of_this_machine_is_left_by_the_dead():
-    assert command.left_by_the_dead(locked(dead_pid()))
+def record(pid=None, host=None, boot=None, since=None):
+    pid = pid or os.getpid()
+    at = {pid: guard.started(pid) if since is None else since}
+    return Record(Path("x.json"), "engine", "run-1", host or socket.gethostname(), boot or guard.boot(), at)
+
+
+def stale(error, *records):
+    (lock,) = locks.read(str(error))
+    return locks.stale(lock, records)
+
+
+def test_a_lock_of_a_dead_process_of_this_machine_is_stale():
+    assert stale(locked(dead_pid()))
+
+
+def test_a_lock_older_than_the_process_that_has_its_pid_now_is_stale():
+    assert stale(locked(os.getpid(), at=LONG_AGO))
 
 
 @pytest.mark.parametrize("error", [locked(os.getpid()), locked(1), locked(999_999_999, host="elsewhere")])
 def test_a_lock_of_a_living_process_or_of_another_machine_is_not(error):
-    assert not command.left_by_the_dead(error)
+    assert not stale(error)
 
 
-class Stack:
-    """Stands for a stack that is locked until somebody cancels."""
+def test_an_engine_that_lives_and_has_no_record_is_never_judged_by_the_clock(monkeypatch):
+    monkeypatch.setattr(locks, "ENGINE", Path("/proc/self/comm").read_text().strip())
+    assert not stale(locked(os.getpid(), at=LONG_AGO))
 
-    name = "lab"
 
-    def __init__(self, error):
-        self.error, self.cancelled = error, 0
+@pytest.mark.parametrize(
+    ("which", "dead"),
+    [
+        ({}, False),
+        ({"since": "1"}, True),  # the pid is another process by now
+        ({"boot": "another"}, True),
+    ],
+)
+def test_our_own_record_says_whether_the_process_is_the_one_that_locked(which, dead):
+    assert stale(locked(os.getpid()), record(**which)) is dead
+
+
+def test_another_hosts_record_or_lock_says_nothing_here():
+    assert not stale(locked(os.getpid()), record(host="elsewhere", since="1"))
+    assert not stale(locked(os.getpid(), host="elsewhere"), record(host="elsewhere", since="1"))
+
+
+class Locked:
+    """Stands for a stack that is locked until somebody cancels, and for its session."""
+
+    def __init__(self, error, folder):
+        self.error, self.cancelled, self.command = error, 0, SimpleNamespace(records=folder)
+
+    def workspace(self):
+        return None
 
     def cancel(self):
         self.cancelled += 1
@@ -80,20 +125,33 @@ class Stack:
     def work(self):
         if self.error:
             raise self.error
+        return "done"
 
 
-def test_work_is_done_again_once_a_dead_runs_lock_is_gone():
-    stack, told = Stack(locked(dead_pid())), []
-    session.unlocked(stack, stack.work, told.append)
-    assert stack.cancelled == 1
+@pytest.fixture
+def lock_of(tmp_path, monkeypatch):
+    def make(pid):
+        found = Locked(locked(pid), tmp_path)
+        monkeypatch.setattr(session.Stack, "select", lambda _name, _workspace: found)
+        return found
+
+    return make
+
+
+def test_work_is_done_again_once_a_dead_runs_lock_is_gone(lock_of):
+    pid, told = dead_pid(), []
+    found = lock_of(pid)
+    assert session.unlocked(found, "lab", found.work, told.append) == "done"
+    assert found.cancelled == 1
+    assert told[0].startswith(f"stack lab was locked by process {pid} of root on {socket.gethostname()} since ")
     assert "taken away" in told[0]
 
 
-def test_a_living_runs_lock_stays():
-    stack = Stack(locked(os.getpid()))
-    with pytest.raises(type(stack.error)):
-        session.unlocked(stack, stack.work, lambda _line: None)
-    assert stack.cancelled == 0
+def test_a_living_runs_lock_stays(lock_of):
+    found = lock_of(os.getpid())
+    with pytest.raises(type(found.error)):
+        session.unlocked(found, "lab", found.work, lambda _line: None)
+    assert found.cancelled == 0
 
 
 def explained(stderr, said=(), settings=None):
@@ -103,7 +161,7 @@ def explained(stderr, said=(), settings=None):
 
 def test_a_locked_stack_names_who_and_how_to_free_it():
     found = command.explain(locked(4711, host="other", user="ann"), "lab", "lab", {}, [])
-    assert "ann@other (pid 4711)" in found.what
+    assert "process 4711 of ann on other since " in found.what
     assert "pulumi cancel --yes -s lab" in found.hint
 
 

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
-import socket
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
 from typing import IO, Any
 
 from pulumi.automation import CommandResult, PulumiCommand
 from pulumi.automation.errors import CommandError, create_command_error
 from semver import VersionInfo
 
-from supernode.engine import Engine, guard, wrong_passphrase
+from supernode.bringup.provision import locks
+from supernode.engine import Engine, running, wrong_passphrase
 from supernode.errors import CouldNotRun
 
-_LOCK = re.compile(r"created by \S+?@(?P<host>\S+) \(pid (?P<pid>\d+)\)")
 _TAIL = 6
 
 
@@ -29,10 +28,15 @@ class Command(PulumiCommand):
 
     A terminal would send Ctrl-C to the engine as well, and a second one makes it drop what it is doing. `engine.guard`
     sends it the same one interrupt when we are killed outright, so that no update goes on unwatched.
+
+    Args:
+        engine: the engine.
+        records: where `engine.running` finds what works.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, records: Path) -> None:
         self.command = str(engine.path)
+        self.records = records
         self.version = VersionInfo.parse(engine.version)
         self._running: set[subprocess.Popen[bytes]] = set()
 
@@ -49,10 +53,10 @@ class Command(PulumiCommand):
         What it prints goes to files: a pipe would break when we are killed, and end the engine in mid-work.
         The callbacks get the lines at the end; what is to be heard at once comes as events.
         """
-        guarded = [sys.executable, "-I", "-S", guard.__file__, self.command]
+        words = [self.command, "--non-interactive", *(arg for arg in args if arg != "--non-interactive")]
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             process = subprocess.Popen(
-                [*guarded, "--non-interactive", *(arg for arg in args if arg != "--non-interactive")],
+                running.guarded(words, self.records, _told(args)),
                 cwd=cwd,
                 env={**os.environ, **additional_env},
                 stdin=subprocess.DEVNULL,
@@ -77,6 +81,12 @@ class Command(PulumiCommand):
                 process.send_signal(signal.SIGINT)
 
 
+def _told(args: list[str]) -> str:
+    """Name an engine's work for a person: `engine of stack lab`."""
+    stack = next((after for word, after in pairwise(args) if word == "--stack"), "")
+    return f"engine of stack {stack}" if stack else "engine"
+
+
 def _lines(stream: IO[str], each: Callable[[str], Any] | None) -> str:
     stream.seek(0)
     lines = [line.rstrip() for line in stream]
@@ -84,22 +94,6 @@ def _lines(stream: IO[str], each: Callable[[str], Any] | None) -> str:
         for line in lines:
             each(line)
     return "\n".join(lines)
-
-
-def left_by_the_dead(error: CommandError) -> bool:
-    """Tell whether all locks on a stack are of dead processes of this machine: killed, they left them behind."""
-    locks = list(_LOCK.finditer(str(error)))
-    return bool(locks) and all(lock["host"] == socket.gethostname() and not _lives(int(lock["pid"])) for lock in locks)
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
 
 
 def explain(
@@ -121,7 +115,7 @@ def explain(
     if "currently locked by" in text:
         return CouldNotRun(
             f"stack {stack}",
-            "another run holds it: " + "; ".join(match[0] for match in _LOCK.finditer(text)),
+            "another run holds it: " + "; ".join(str(lock) for lock in locks.read(text)),
             f"wait for that run; if it is gone: supernode shell {environment}, then pulumi cancel --yes -s {stack}",
         )
     lines = said or [line for line in text.splitlines() if "error" in line][-_TAIL:] or text.splitlines()[-_TAIL:]

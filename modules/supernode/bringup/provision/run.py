@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,7 @@ from supernode.bringup.provision import events, state
 from supernode.bringup.provision.events import Row
 from supernode.bringup.provision.session import Listener, Session, prepare_stack, unlocked
 from supernode.design import Design
+from supernode.engine import running
 from supernode.errors import CouldNotRun, SupernodeError
 from supernode.records import Event, Outputs, State
 from supernode.workspace import EnvironmentFolder
@@ -73,6 +75,7 @@ def up(
                 f"stack {name} is no longer in the design; `supernode destroy {folder.name} --stack {name}` removes it"
             )
         )
+    running.prune(session.command.records)  # all stacks were locked since: no lock of the dead is left to be judged
     return _read(session, names)
 
 
@@ -111,7 +114,7 @@ def preview(
     def ask(stack: Stack, listener: Listener) -> None:
         stack.preview(parallel=parallel(design, stack.name), refresh=refresh, on_event=listener, color="never")
 
-    return _look(Session.open(folder, _progress(_one_at_a_time(on_event)), directory), design, events.to_row, ask)
+    return _look(folder, design, on_event, directory, events.to_row, ask)
 
 
 def refresh(
@@ -122,16 +125,20 @@ def refresh(
     def ask(stack: Stack, listener: Listener) -> None:
         stack.refresh(parallel=parallel(design, stack.name), on_event=listener, color="never")
 
-    return _look(Session.open(folder, _progress(_one_at_a_time(on_event)), directory), design, events.to_drift, ask)
+    return _look(folder, design, on_event, directory, events.to_drift, ask)
 
 
 def _look(
-    session: Session,
+    folder: EnvironmentFolder,
     design: Design,
+    on_event: OnEvent,
+    directory: Path | None,
     read: Callable[[EngineEvent, str], Row | None],
     ask: Callable[[Stack, Listener], None],
 ) -> list[Row]:
     """Ask every stack's engine, and keep what it says as rows."""
+    tell = _one_at_a_time(on_event)
+    session = Session.open(folder, _progress(tell), directory)
 
     def look(name: str) -> list[Row]:
         stack, rows = prepare_stack(session, name), []
@@ -143,7 +150,7 @@ def _look(
 
         listener = Listener(hear)
         with session.explained(name, listener.errors):
-            ask(stack, listener)
+            unlocked(session, name, lambda: ask(stack, listener), lambda line: tell(_note(line)))
         listener.raise_broken()
         return rows
 
@@ -185,7 +192,7 @@ def _destroy(session: Session, stack: Stack, tell: OnEvent) -> None:
         stack.destroy(on_event=listener, color="never", continue_on_error=True)
 
     with session.explained(stack.name, listener.errors):
-        unlocked(stack, work, lambda line: tell(_note(line)))
+        unlocked(session, stack.name, work, lambda line: tell(_note(line)))
         session.workspace().remove_stack(stack.name)
     listener.raise_broken()
 
@@ -196,7 +203,7 @@ def forget(folder: EnvironmentFolder, *, directory: Path | None = None) -> list[
     gone = session.existing()
     for name in gone:
         with session.explained(name):
-            session.workspace().remove_stack(name, force=True)
+            unlocked(session, name, partial(session.workspace().remove_stack, name, force=True), lambda _line: None)
     return gone
 
 
@@ -247,7 +254,7 @@ def _update(
         stack.up(parallel=width, on_event=listener, color="never", continue_on_error=True, **only)
 
     with session.explained(stack.name, listener.errors):
-        unlocked(stack, work, lambda line: tell(_note(line)))
+        unlocked(session, stack.name, work, lambda line: tell(_note(line)))
     listener.raise_broken()
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import yaml
 from pulumi.automation import ConfigValue, EngineEvent, LocalWorkspace, Stack
@@ -18,11 +19,13 @@ from pulumi.automation.errors import CommandError, ConcurrentUpdateError
 
 from supernode import engine as engines
 from supernode import packaged, workspace
-from supernode.bringup.provision import events
-from supernode.bringup.provision.command import Command, explain, left_by_the_dead
+from supernode.bringup.provision import events, locks
+from supernode.bringup.provision.command import Command, explain
+from supernode.engine import running
 from supernode.workspace import EnvironmentFolder
 
 PROVIDER = "pulumi-resource-supernode"
+Result = TypeVar("Result")
 
 
 def belongs(stack: str, environment: str) -> bool:
@@ -77,7 +80,7 @@ class Session:
         for stack in engines.renew_passphrase(folder, place / "stacks"):
             progress(f"stack {stack}: its passphrase is gone; its state, which holds no secret, takes a new one")
         settings = engines.environment(folder, engine)
-        return cls(folder, place, settings, Command(engine))
+        return cls(folder, place, settings, Command(engine, running.place(folder)))
 
     def workspace(self) -> LocalWorkspace:
         """Return the Automation API's view of the project."""
@@ -174,13 +177,23 @@ class Listener:
             raise self.broken[0]
 
 
-def unlocked(stack: Stack, work: Callable[[], None], tell: Callable[[str], None]) -> None:
-    """Do the work; a lock that a dead run of this machine left is taken away, and the work done once more."""
+def unlocked(session: Session, name: str, work: Callable[[], Result], tell: Callable[[str], None]) -> Result:
+    """Do the work; the locks that dead processes of this machine left are named and taken away, and it is done again.
+
+    Args:
+        session: the environment's.
+        name: the stack that the work locks.
+        work: what is done; once more after a lock was taken away.
+        tell: told which lock, and of whom.
+    """
     try:
-        work()
+        return work()
     except ConcurrentUpdateError as error:
-        if not left_by_the_dead(error):
+        found = locks.read(str(error))
+        records = running.records(session.command.records)
+        if not found or not all(locks.stale(lock, records) for lock in found):
             raise
-        tell(f"stack {stack.name} was locked by a run that is dead; its lock is taken away")
-        stack.cancel()
-        work()
+        for lock in found:
+            tell(f"stack {name} was locked by {lock}, which is dead; its lock is taken away")
+        Stack.select(name, session.workspace()).cancel()
+        return work()
