@@ -100,6 +100,7 @@ def _stacks(folder: EnvironmentFolder) -> Iterator[Item]:
         yield Item("stacks", b"", f"not exported: {error}")
         return
     for name, document in exported.items():
+        (document.get("deployment") or {}).pop("secrets_providers", None)  # a salt helps whoever tries passphrases
         yield _json(f"stacks/{name}.json", masked(document))
 
 

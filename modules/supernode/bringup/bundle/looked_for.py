@@ -107,7 +107,7 @@ def _files(folder: EnvironmentFolder) -> Iterator[tuple[str, str]]:
     passphrase = os.environ.get("PULUMI_CONFIG_PASSPHRASE_FILE")
     places = [state.parent / "passphrase", *([Path(passphrase)] if passphrase else [])]
     places += (state / "serve").glob("*.key")
-    places += [path for name in ("secrets", "delivery") for path in sorted((folder.folder / name).rglob("*"))]
+    places += [path for place in (folder.secrets, folder.folder / "delivery") for path in sorted(place.rglob("*"))]
     for path in dict.fromkeys(places):
         if path.is_file() and path.suffix not in _PUBLIC and (text := _text(path).strip()):
             yield os.path.relpath(path, folder.root), text
