@@ -38,10 +38,16 @@ class Attribute:
 
 
 @dataclass(frozen=True)
+class Disk:
+    size_gb: int = 8
+
+
+@dataclass(frozen=True)
 class Kind:
     name: str = "test-server"
     vendor: str = "Supernode"
     model: str = "Test 8"
+    disk: Disk = Disk()
     gpus: int = 2
     gpu: str = "simulated"
     power_w: float | None = 1000

@@ -46,10 +46,9 @@ class Accounts:
     @classmethod
     def of(cls, environment: Environment) -> Accounts:
         """Read them from environment.yml."""
-        bmc = environment.bmc
-        factory: Any = getattr(bmc, "factory", None)
-        own = Account(bmc.username, bmc.password)
-        return cls(own, Account(factory.username or bmc.username, factory.password) if factory else None)
+        bmc, factory = environment.bmc, environment.bmc.factory
+        left = Account(factory.username, factory.password) if factory else None
+        return cls(Account(bmc.username, bmc.password), left)
 
 
 async def look(
@@ -85,7 +84,7 @@ async def _look(
     passwords = await _passwords(accounts, host.slot, base)
     if isinstance(passwords, str):
         return replace(seen, login=Login.NOT_TRIED, said=passwords)
-    pin = str(getattr(host.identity, "bmc_fingerprint", ""))
+    pin = host.identity.bmc_fingerprint
     (first, user, password), *rest = passwords
     async with redfish.connect(seen.address, user, password, ca, patience, pin=pin, look=True) as client:
         seen = replace(seen, login=await _login(client, first))
@@ -96,7 +95,7 @@ async def _look(
         if seen.login not in (Login.IN, Login.FACTORY):
             return seen
         found = await machines.find(client)
-        says = await machines.identity(found, host.identity.known())
+        says = await machines.identity(found, host.identity.hardware())
         seen = await _clock(replace(seen, identity=says), client, found.manager)
         return replace(seen, drives=await _drives(client, found.system))
 

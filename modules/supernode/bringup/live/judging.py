@@ -81,16 +81,17 @@ def _contact(seen: BmcSeen) -> Finding:
 
 def _identity(design: Design, seen: BmcSeen) -> Finding:
     record = design.machines.slots.get(seen.slot)
-    known = {k: v for k, v in (record.identity.known() if record else {}).items() if k in seen.identity}
+    bound = record.identity.hardware() if record else {}
+    known = {name: value for name, value in bound.items() if name in seen.identity}
     told = ", ".join(f"{name} {value}" for name, value in seen.identity.items()) or "nothing"
-    if record is None or not record.identity.known():
+    if not bound:
         hint = f"`supernode assign {design.name}` binds what was delivered"
         return _fail("identity", seen.host, wanted=f"a machine bound to {seen.slot}", found=f"none; {told}", hint=hint)
     if wrong := mismatches(known, seen.identity):
         hint = "another machine stands there: look at its label, then `supernode assign` it, or correct the cabling"
         return _fail("identity", seen.host, wanted="the machine that is bound", found="; ".join(wrong), hint=hint)
     if not known:
-        wanted = f"one of {', '.join(record.identity.known())}"
+        wanted = f"one of {', '.join(bound)}"
         return _fail(
             "identity", seen.host, wanted=wanted, found=f"the controller tells {told}", hint="bind what it tells"
         )

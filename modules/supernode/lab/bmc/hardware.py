@@ -22,6 +22,13 @@ class BiosAttribute(Protocol):
     def values(self) -> Collection[Any]: ...  # noqa: D102
 
 
+class Disk(Protocol):
+    """The disk of a kind of the catalogue."""
+
+    @property
+    def size_gb(self) -> int: ...  # noqa: D102 - see catalog.Disk
+
+
 class Kind(Protocol):
     """A server kind of the catalogue."""
 
@@ -31,6 +38,8 @@ class Kind(Protocol):
     def vendor(self) -> str: ...  # noqa: D102
     @property
     def model(self) -> str: ...  # noqa: D102
+    @property
+    def disk(self) -> Disk: ...  # noqa: D102
     @property
     def gpus(self) -> int: ...  # noqa: D102
     @property

@@ -9,8 +9,21 @@ from supernode.lab.bmc.resources import (
     managers,
     root,
     sessions,
+    storage,
     systems,
     updates,
 )
 
-__all__ = ["accounts", "bios", "certificates", "chassis", "logs", "managers", "root", "sessions", "systems", "updates"]
+__all__ = [
+    "accounts",
+    "bios",
+    "certificates",
+    "chassis",
+    "logs",
+    "managers",
+    "root",
+    "sessions",
+    "storage",
+    "systems",
+    "updates",
+]

@@ -58,6 +58,7 @@ def system(bmc: Bmc, _call: Call) -> Body:
         Bios=link(f"{SYSTEM}/Bios"),
         EthernetInterfaces=link(PORTS),
         Processors=link(GPUS),
+        Storage=link(f"{SYSTEM}/Storage"),
         LogServices=link(f"{SYSTEM}/LogServices"),
         Links={"Chassis": links([f"{V1}/Chassis/1"]), "ManagedBy": links([f"{V1}/Managers/1"])},
         Actions={
