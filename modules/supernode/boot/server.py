@@ -30,6 +30,7 @@ from supernode import spec
 from supernode.boot import cache as store
 from supernode.boot import media, routes, tls
 from supernode.boot.site import Site
+from supernode.clients.needles import is_secret_variable
 from supernode.errors import CouldNotRun, Refusal
 from supernode.spec import Environment
 from supernode.workspace import EnvironmentFolder, write_atomically
@@ -177,8 +178,7 @@ def _start(folder: EnvironmentFolder, environment: Environment) -> None:
             stderr=stream,
             start_new_session=True,
             cwd=folder.root,
-            # It serves on after the run that needed it first, and is no process of that run.
-            env={**{k: v for k, v in os.environ.items() if k != "SUPERNODE_RUN"}, "SUPERNODE_ROOT": str(folder.root)},
+            env=_lasting(os.environ) | {"SUPERNODE_ROOT": str(folder.root)},
         )
     until = time.monotonic() + _START_FOR_S
     while time.monotonic() < until and process.poll() is None:
@@ -190,6 +190,11 @@ def _start(folder: EnvironmentFolder, environment: Environment) -> None:
     raise CouldNotRun(
         media.base_url(environment), f"the server did not come up: {lines[-1] if lines else 'no word'}", f"see {log}"
     )
+
+
+def _lasting(variables: Mapping[str, str]) -> dict[str, str]:
+    """Leave out the mark of the run and the secrets of the session: the server outlives both."""
+    return {k: v for k, v in variables.items() if k != "SUPERNODE_RUN" and not is_secret_variable(k)}
 
 
 def _pid_file(folder: EnvironmentFolder) -> Path:

@@ -107,12 +107,18 @@ def _both(data: dict[str, Any], found: list[Finding] | None, *, every: bool) -> 
     table = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("check", "where", "verdict", "found", "hint"):
         table.add_column(column, no_wrap=column in ("check", "where", "verdict"))
-    shown = [row for row in found if every or row.verdict != "pass"]
-    for row in shown:
-        style = _STYLES[row.verdict.value]
-        table.add_row(row.check, row.place, Text(row.verdict.value, style=style), Text(row.found), Text(row.hint))
+    shown: dict[tuple[str, str, str, str], list[str]] = {}
+    for row in found:
+        if every or row.verdict != "pass":
+            shown.setdefault((row.check, row.verdict.value, row.found, row.hint), []).append(row.place)
+    for (check_name, verdict, what, hint), places in shown.items():
+        table.add_row(check_name, _where(places), Text(verdict, style=_STYLES[verdict]), Text(what), Text(hint))
     parts: list[Any] = [text, Text(""), *([table, Text("")] if shown else []), Text(_counts(found))]
     return Group(*parts)
+
+
+def _where(places: list[str]) -> str:
+    return ", ".join(places[:2]) + (f" and {len(places) - 2} more" if len(places) > 2 else "")
 
 
 def _counts(found: list[Finding]) -> str:

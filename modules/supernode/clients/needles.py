@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import urllib.parse
 
+_TELLING = re.compile(r"PASSWORD|PASSPHRASE|TOKEN|SECRET|ACCESS_KEY", re.IGNORECASE)
 SHORTEST = 6  # a shorter one is found in innocent places, and proves nothing where it is not
 
 
@@ -25,6 +27,11 @@ def needles(secret: str) -> tuple[bytes, ...]:
     forms = [raw, json.dumps(secret.strip())[1:-1].encode(), urllib.parse.quote(raw, safe="").encode()]
     forms += [raw.hex().encode(), raw.hex().upper().encode(), *_in_base64(raw)]
     return tuple(dict.fromkeys(forms))
+
+
+def is_secret_variable(name: str) -> bool:
+    """Tell whether an environment variable of this name holds a secret; one that names a file of it does not."""
+    return _TELLING.search(name) is not None and not name.endswith("_FILE")
 
 
 def _in_base64(raw: bytes) -> list[bytes]:

@@ -7,7 +7,7 @@ import urllib.parse
 import pytest
 from ssh_server import new_key
 
-from supernode.clients.needles import needles
+from supernode.clients.needles import is_secret_variable, needles
 
 SECRET = 'p+ss/w"rd?&=é1'
 DRESSES = {
@@ -40,3 +40,9 @@ def test_a_private_key_is_known_by_its_private_part_alone():
 
 def test_too_short_to_look_for():
     assert needles("admin") == ()
+
+
+def test_which_variables_hold_secrets():
+    names = ["PULUMI_CONFIG_PASSPHRASE", "VAULT_TOKEN", "AWS_SECRET_ACCESS_KEY", "bmc_password"]
+    innocent = ["PULUMI_CONFIG_PASSPHRASE_FILE", "HOME", "SSH_AUTH_SOCK", "XDG_SESSION_ID", "PATH"]
+    assert [name for name in [*names, *innocent] if is_secret_variable(name)] == names

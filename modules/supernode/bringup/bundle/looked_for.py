@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from supernode.clients import secrets
-from supernode.clients.needles import needles
+from supernode.clients.needles import is_secret_variable, needles
 from supernode.design import Design
 from supernode.errors import CouldNotRun
 from supernode.workspace import EnvironmentFolder
 
-_TELLING = re.compile(r"PASSWORD|PASSPHRASE|TOKEN|SECRET|ACCESS_KEY", re.IGNORECASE)
 _PUBLIC = {".pub", ".pem", ".csv", ".lock", ".crt", ".json"}
 _AT_ONCE = 16
 
@@ -122,5 +120,5 @@ def _text(path: Path) -> str:
 
 def _variables() -> Iterator[tuple[str, str]]:
     for name, value in os.environ.items():
-        if _TELLING.search(name) and not name.endswith("_FILE") and value:
+        if is_secret_variable(name) and value:
             yield f"${name}", value

@@ -43,7 +43,7 @@ def judge(design: Design, seen: Seen) -> list[Finding]:
 
 def of_bmc(design: Design, seen: BmcSeen) -> list[Finding]:
     """Judge one controller: reached, who stands there, its clock, its drives."""
-    contact = _contact(seen)
+    contact = _contact(design, seen)
     if seen.login not in (Login.IN, Login.FACTORY):
         return [contact]
     return [contact, _identity(design, seen), _clock(seen), _disk(design, seen)]
@@ -60,23 +60,25 @@ _LOGINS = {
     Login.REFUSED: ("a login", "the password is another one; further tries may lock the account, so none were made"),
     Login.MUST_CHANGE: (
         "a login",
-        "it answers nothing before its password is changed; a run does that at first contact",
+        "it answers nothing before its password is changed; with bmc.factory a run does that at first contact",
     ),
 }
 
 
-def _contact(seen: BmcSeen) -> Finding:
+def _contact(design: Design, seen: BmcSeen) -> Finding:
+    place = (seen.address, seen.slot)
     if seen.login is Login.IN:
-        return _pass("bmc", seen.host, wanted="a login", found=f"logged in at {seen.address}")
+        return _pass("bmc", seen.host, wanted="a login", found="logged in", evidence=place)
     if seen.login is Login.FACTORY:
         hint = "a run replaces it at first contact"
-        return _advice("bmc", seen.host, wanted="our password", found="still has its factory password", hint=hint)
+        found = "still has its factory password"
+        return _advice("bmc", seen.host, wanted="our password", found=found, hint=hint, evidence=place)
     wanted, hint = _LOGINS[seen.login]
     says = {Login.REFUSED: "refuses the password", Login.MUST_CHANGE: "wants its password changed first"}
-    found = f"{seen.address} ({seen.slot}): {says.get(seen.login, seen.said)}"
-    if seen.login is Login.MUST_CHANGE:
-        return _advice("bmc", seen.host, wanted=wanted, found=found, hint=hint)
-    return _fail("bmc", seen.host, wanted=wanted, found=found, hint=seen.hint or hint)
+    mended = seen.login is Login.MUST_CHANGE and design.environment.bmc.factory is not None
+    verdict = Verdict.ADVICE if mended else Verdict.FAIL
+    found = says.get(seen.login, seen.said)
+    return Finding("bmc", seen.host, verdict, wanted, found, hint=seen.hint or hint, evidence=place)
 
 
 def _identity(design: Design, seen: BmcSeen) -> Finding:
@@ -139,11 +141,10 @@ def _system_disk(design: Design, host: str) -> tuple[int, str]:
 def of_switch(seen: SwitchSeen) -> Finding:
     """Judge one switch. Another name on it is no fault: before its first run it has the factory's."""
     if seen.error:
-        found = f"{seen.address}: {seen.error}"
-        return _fail("switch", seen.name, wanted="a login under its pinned key", found=found, hint=seen.hint)
-    return _pass(
-        "switch", seen.name, found=f"logged in at {seen.address}; it calls itself {seen.hostname or 'nothing'}"
-    )
+        wanted = "a login under its pinned key"
+        return _fail("switch", seen.name, wanted=wanted, found=seen.error, hint=seen.hint, evidence=(seen.address,))
+    found = f"logged in; it calls itself {seen.hostname or 'nothing'}"
+    return _pass("switch", seen.name, found=found, evidence=(seen.address,))
 
 
 def names_used(environment: Environment) -> tuple[str, ...]:

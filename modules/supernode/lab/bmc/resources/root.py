@@ -26,6 +26,7 @@ COLLECTIONS = (
     "Role",
     "Session",
     "SoftwareInventory",
+    "Storage",
     "Task",
     "VirtualMedia",
 )
