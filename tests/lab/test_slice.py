@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import json
 import ssl
+import stat
+import urllib.error
 import urllib.request
 from base64 import b64encode
 
@@ -17,6 +19,7 @@ import secret_search
 import secret_watch
 
 pytestmark = pytest.mark.lab
+SYSTEM = "/redfish/v1/Systems/1"
 
 NAME = "labtest"
 
@@ -52,11 +55,12 @@ def cable_of(rows, device, port):
     return next(c for c, row in rows.items() if (row["a_device"], row["a_port"]) == (device, port))
 
 
-def redfish(site, address, path, body=None):
+def redfish(site, address, path, body=None, password=""):
     """Speak to a BMC as somebody who is not supernode would."""
-    folder = site.folder / "delivery"
-    context = ssl.create_default_context(cafile=str(folder / "bmc-ca.pem"))
-    login = b64encode(f"admin:{(folder / 'bmc-password').read_text().strip()}".encode()).decode()
+    context = ssl.create_default_context(cafile=str(site.folder / "delivery" / "bmc-ca.pem"))
+    slot = next(row["slot"] for row in artefact(site, "bmc.csv") if row["bmc_address"].split("/")[0] == address)
+    secret = password or (site.folder / "secrets" / "bmc" / slot).read_text().strip()
+    login = b64encode(f"admin:{secret}".encode()).decode()
     request = urllib.request.Request(
         f"https://{address}{path}",
         data=json.dumps(body).encode() if body is not None else None,
@@ -99,6 +103,21 @@ def test_swapped_and_slow_cable_are_named(site):
     assert all(cable in page for cable in (one, other, slow))
     inside = verdicts(site.json("verify", NAME, expect=1)["findings"])
     assert verdicts(alone(site, expect=1)) == inside  # with faults standing, too
+
+
+def test_every_controller_has_a_password_of_its_own(site):
+    """The factory's opens none of them any more; ours, each another and each readable for its owner alone, all."""
+    secrets = {path.name: path for path in (site.folder / "secrets" / "bmc").iterdir()}
+    rows = [row for row in artefact(site, "bmc.csv") if row["bmc_address"]]
+    assert set(secrets) == {row["slot"] for row in rows}
+    assert {stat.S_IMODE(path.stat().st_mode) for path in secrets.values()} == {0o600}
+    assert len({path.read_text() for path in secrets.values()}) == len(rows) == 9
+    for row in rows:
+        address = row["bmc_address"].split("/")[0]
+        assert redfish(site, address, SYSTEM)["PowerState"] == "On"
+        label = (site.folder / "delivery" / "bmc-factory" / row["slot"]).read_text().strip()
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            redfish(site, address, SYSTEM, password=label)
 
 
 def test_no_secret_is_kept_and_every_token_is_dead(site):

@@ -87,7 +87,7 @@ def test_test_modules_have_names_of_their_own():
 @pytest.mark.parametrize(
     ("path", "ignored"),
     [
-        ("inventories/site/delivery/bmc-password", True),
+        ("inventories/site/delivery/bmc-factory/r01u05", True),
         ("inventories/lab/delivery/machines.csv", True),
         ("inventories/lab/machines.yml", True),
         ("inventories/site/machines.yml", False),

@@ -23,7 +23,7 @@ def up(
     """Start the lab, bind its delivery, bring the environment up, and say where the report is. Needs root.
 
     A lab that runs already is entered again: nothing is created, everything is verified afresh. A lab that is started
-    anew is new hardware: what was known of the old one (stacks, machines.yml, host keys) is dropped first.
+    anew is new hardware: what was known of the old one (stacks, machines.yml, host keys, passwords) is dropped first.
 
     Example: sudo supernode lab up lab
     """
@@ -59,6 +59,7 @@ def _start(folder: EnvironmentFolder) -> None:
         started = begin(folder, inputs.design(folder))
         if cut or not started.unchanged:
             _forget(folder)
+            _forget_passwords(folder)
             server.stop(folder)
         unsettled.unlink()
     say(f"lab {folder.name}: {'runs already' if started.unchanged else f'started in {started.seconds:.1f} s'}")
@@ -105,3 +106,18 @@ def _forget(folder: EnvironmentFolder) -> None:
         folder.document("machines").replace(folder.state / "machines.before.yml")
     for file in (workspace.outputs_file(folder), last_design(folder)):
         file.unlink(missing_ok=True)
+
+
+def _forget_passwords(folder: EnvironmentFolder) -> None:
+    """Drop the passwords that were given to the controllers before: those of now come from the factory."""
+    from pathlib import Path
+
+    from supernode.plan import resources
+
+    design = inputs.design(folder)
+    if design.environment.bmc.factory is None:
+        return  # a password that a person keeps
+    for host in design.hosts:
+        scheme, _, rest = resources.controller(design, host)["password"].partition(":")
+        if scheme == "file":
+            (folder.folder / Path(rest.strip()).expanduser()).unlink(missing_ok=True)

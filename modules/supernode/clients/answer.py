@@ -12,6 +12,7 @@ from supernode.errors import CouldNotRun
 Json = Mapping[str, Any]
 # All sessions are taken: the Base registry's name for it and the iDRAC's. The status differs by vendor (503, 400).
 SESSIONS_TAKEN = ("SessionLimitExceeded", "RAC0218")
+LOGIN_REFUSED = ("UnauthorizedLoginAttempt",)  # an iLO's, with status 400; others answer 401
 CHANGE_REQUIRED = ("PasswordChangeRequired",)
 
 

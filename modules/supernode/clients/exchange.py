@@ -30,7 +30,7 @@ class Exchange:
 
 def scrub(text: str, *secrets: str) -> str:
     """Blank every known secret in a text."""
-    for secret in secrets:
+    for secret in sorted(secrets, key=len, reverse=True):  # one may be part of another
         if len(secret) >= 3:
             text = text.replace(secret, "***")
     return text

@@ -163,7 +163,8 @@ class Redfish:
 
     def conceal(self, secret: str) -> None:
         """Keep a secret out of everything this client says, whoever says it first."""
-        self._concealed |= {secret, _basic(self.username, secret).partition(" ")[2]}
+        if secret:
+            self._concealed |= {secret, _basic(self.username, secret).partition(" ")[2]}
 
     async def patch(self, path: str, body: Json, *, once: bool = False) -> Answer:
         """Change a resource; sends If-Match when the last `get` of the path brought an ETag.

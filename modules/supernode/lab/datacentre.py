@@ -13,6 +13,7 @@ from supernode.errors import CouldNotRun, WrongInput
 from supernode.lab import clock, netspace, switches, wiring
 from supernode.lab.artefacts import Artefacts, Server
 from supernode.lab.bmc.fleet import Fleet
+from supernode.lab.bmc.hardware import Habits
 from supernode.lab.chassis import Identity, Port
 from supernode.lab.console import Console
 from supernode.lab.deploy import ImageStore
@@ -49,7 +50,9 @@ class Datacentre:
         self.factory = Factory(places.factory)
         self.images = Images(Path("/run/supernode-images"))
         self.store = ImageStore(places.images)
-        self.fleet = Fleet(places.factory, (artefacts.site.bmc_username, self.factory.password()))
+        username = artefacts.site.bmc_username
+        habits = Habits(password_change=True)
+        self.fleet = Fleet(places.factory, lambda slot: (username, self.factory.password(slot)), habits)
         self.plant = CablePlant(places.name, artefacts)
         self.standing = Standing(places.faults)
         self.works = {server.slot: self._works(server) for server in artefacts.servers}

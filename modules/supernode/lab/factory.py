@@ -51,9 +51,9 @@ class Factory:
 
     folder: Path
 
-    def password(self) -> str:
-        """Return the BMCs' password, made on the first call."""
-        return _once(self.folder / "bmc-password", lambda: secrets.token_urlsafe(18))
+    def password(self, slot: str) -> str:
+        """Return the password on a BMC's label, made on the first call."""
+        return _once(self.folder / "bmc-labels" / slot, lambda: secrets.token_urlsafe(9))
 
     def switch_key(self, slot: str) -> SwitchKey:
         """Return a switch's host key, made on the first call."""
@@ -78,9 +78,12 @@ def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_
     workspace.write_atomically(folder / "machines.csv", _table(MACHINE_COLUMNS, machines))
     workspace.write_atomically(folder / "switches.csv", _table(SWITCH_COLUMNS, switches))
     workspace.write_atomically(folder / "bmc-ca.pem", bmc_ca)
-    workspace.write_atomically(folder / "bmc-password", factory.password() + "\n", 0o600)
+    labels = folder / "bmc-factory"
+    labels.mkdir(mode=0o700, exist_ok=True)
+    for row in artefacts.servers:
+        workspace.write_atomically(labels / row.slot, factory.password(row.slot) + "\n", 0o600)
     owner = folder.parent.stat()  # root started the lab, but whoever keeps the environment reads the sheets
-    for path in (folder, *folder.iterdir()):
+    for path in (folder, *folder.rglob("*")):
         os.chown(path, owner.st_uid, owner.st_gid)
 
 

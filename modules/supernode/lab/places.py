@@ -5,7 +5,7 @@
       machine.json, capacity.json  of the machine, for all labs
   <env>/                      0700
     artefacts/                what the lab is built from (contracts, section 3)
-    factory/                  what was made once and outlives the lab: keys, the BMC password
+    factory/                  what was made once and outlives the lab: keys, the passwords on the BMCs' labels
     faults.json               the faults that stand, applied again by each start
     images/                   golden images that a deploy step fetched
     slots/<slot>/             console.log, disk/, board/, root/

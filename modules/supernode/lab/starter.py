@@ -63,7 +63,7 @@ def start(environment: str, folder: Path, delivery: Path, cache: Path, say: Call
     Args:
         environment: the lab's name.
         folder: the exported artefacts.
-        delivery: takes the delivery sheet, the BMCs' authority and password.
+        delivery: takes the delivery sheet, the BMCs' authority and the passwords on their labels.
         cache: takes what is built once for all labs.
         say: told what takes time.
 

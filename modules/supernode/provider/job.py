@@ -13,10 +13,11 @@ from typing import Any
 
 from supernode.clients import redfish, secrets
 from supernode.clients.enrolment import Enrolment
-from supernode.clients.redfish import Patience, Redfish
+from supernode.clients.redfish import Patience, Redfish, Untrusted
 from supernode.errors import CouldNotRun
 from supernode.provider.bmc import Bmc
 from supernode.provider.check import identity_values
+from supernode.provider.doors import Doors
 from supernode.provider.resource import Scene
 from supernode.provider.timing import Deadline
 
@@ -27,6 +28,11 @@ class PhaseFailedError(Exception):
 
 class RefusedError(Exception):
     """The machine is in service and nobody confirmed what is about to be done to it."""
+
+
+def told(error: Exception) -> str:
+    """Return what an error says; of a certificate that is not trusted, what to do about it, too."""
+    return f"{error}; {error.hint}" if isinstance(error, Untrusted) and error.hint else str(error)
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,8 @@ class Job:
     """The means: passed to every phase.
 
     Attributes:
+        doors: what this process knows of controllers.
+        first_contact: a controller that still has the factory's password may be given ours.
         before: the enrolment record as it stood before the machine was booted for deployment.
         booted: the deploy ISO was booted in this job.
         pinned: the host keys that this machine is known by; nothing that is reported later takes their place, except
@@ -105,6 +113,8 @@ class Job:
     scene: Scene
     deadline: Deadline
     redfish: Redfish
+    doors: Doors = field(default_factory=Doors)
+    first_contact: bool = False
     seen: Seen = field(default_factory=Seen)
     phase_deadline: Deadline = field(default_factory=lambda: Deadline(0))
     before: Enrolment | None = None
@@ -163,19 +173,28 @@ async def read_ca(value: str, base: Path) -> str | None:
 
 
 @asynccontextmanager
-async def begin(wanted: Wanted, scene: Scene, patience: Patience | None = None) -> AsyncIterator[Job]:
-    """Open a job: resolves the password and prepares one session with the controller, closed at the end.
+async def begin(
+    wanted: Wanted, scene: Scene, doors: Doors, patience: Patience | None = None, *, changes: bool = False
+) -> AsyncIterator[Job]:
+    """Open a job: prepares one session with the controller, closed at the end; who is let in, contact finds out.
+
+    One job at a time works on a controller: the second waits for the first.
+
+    Args:
+        wanted: the machine.
+        scene: where the call happens.
+        doors: the process's.
+        patience: how long to try the controller.
+        changes: the job may change something; without it the controller's password stays what it is.
 
     Raises:
-        CouldNotRun: a reference or CA that cannot be read.
+        CouldNotRun: a CA that cannot be read, or nothing that says whom to trust.
     """
     seconds = min(wanted.deadline_s, scene.limit_s or wanted.deadline_s)
-    password = await secrets.resolve(str(wanted.bmc["password"]), scene.base)
     ca = await read_ca(str(wanted.bmc.get("ca") or ""), scene.base)
     context = await asyncio.to_thread(context_of, ca) if ca else None
     address, username, pin = (str(wanted.bmc.get(key) or "") for key in ("address", "username", "pin"))
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(
-            redfish.connect(address, username, password, context, patience, pin=pin)
-        )
-        yield Job(wanted, scene, Deadline(seconds), client)
+        await stack.enter_async_context(doors.hold(address))
+        client = await stack.enter_async_context(redfish.connect(address, username, "", context, patience, pin=pin))
+        yield Job(wanted, scene, Deadline(seconds), client, doors, changes and bool(wanted.bmc.get("factory")))

@@ -16,7 +16,8 @@ from supernode.errors import CouldNotRun
 from supernode.provider import check, guard, importing, schema
 from supernode.provider.bmc import normal
 from supernode.provider.check import Failure
-from supernode.provider.job import Job, PhaseFailedError, RefusedError, Wanted, begin
+from supernode.provider.doors import Doors
+from supernode.provider.job import Job, PhaseFailedError, RefusedError, Wanted, begin, told
 from supernode.provider.phases import bios, firmware, login
 from supernode.provider.phases.run import Outcome, run
 from supernode.provider.resource import Decide, Difference, Found, InitFailedError, Properties, Scene
@@ -37,7 +38,7 @@ class MachineResource:
     computed = tuple(schema.MACHINE_OUTPUTS)
 
     def __init__(self, decide: Decide, patience: Patience | None = None) -> None:
-        self._decide, self._patience = decide, patience
+        self._decide, self._patience, self._doors = decide, patience, Doors()
 
     def check(self, inputs: Properties) -> tuple[dict[str, Any], list[Failure]]:
         """See Resource."""
@@ -60,14 +61,14 @@ class MachineResource:
             return _outputs(inputs, _recorded(inputs), None, _QUARANTINED)
         known = _recorded(inputs)
         try:
-            async with begin(wanted, scene, self._patience) as job:
+            async with begin(wanted, scene, self._doors, self._patience, changes=True) as job:
                 job.pinned = tuple(known.get("hostKeys") or ())
                 outcome = await self._create(job, inputs, known)
                 return self._finish(job, inputs, known, outcome)
         except RefusedError as error:
             return self._finish(None, inputs, known, Outcome("failed", "contact", str(error), refused=True), scene)
         except CouldNotRun as error:
-            return self._finish(None, inputs, known, Outcome("failed", "contact", str(error)), scene)
+            return self._finish(None, inputs, known, Outcome("failed", "contact", told(error)), scene)
 
     async def _create(self, job: Job, inputs: Properties, known: Properties) -> Outcome:
         outcome = await run(job, ())
@@ -104,11 +105,11 @@ class MachineResource:
         if not decision.phases:
             return _outputs(new, old, None, Outcome())
         try:
-            async with begin(wanted, scene, self._patience) as job:
+            async with begin(wanted, scene, self._doors, self._patience, changes=True) as job:
                 job.pinned = tuple(known.get("hostKeys") or ())
                 return self._finish(job, new, known, await _run_and_look(job, decision.phases, known))
         except CouldNotRun as error:
-            return self._finish(None, new, known, Outcome("failed", "contact", str(error)), scene)
+            return self._finish(None, new, known, Outcome("failed", "contact", told(error)), scene)
 
     async def read(self, scene: Scene, resource_id: str, old: Properties, inputs: Properties) -> Found:
         """Look at power, BIOS, firmware, image and host key; a controller that does not answer changes nothing."""
@@ -119,7 +120,7 @@ class MachineResource:
             return Found(resource_id, old, inputs)
         kept = Outcome(old.get("status", "ready"), old.get("phase", ""), old.get("reason", ""))
         try:
-            async with begin(wanted, scene, self._patience) as job:
+            async with begin(wanted, scene, self._doors, self._patience) as job:
                 known = _recorded(inputs) if not old or _another(old, wanted) else old
                 job.pinned = tuple(known.get("hostKeys") or ())
                 outcome = await run(job, ())
@@ -145,7 +146,7 @@ class MachineResource:
         if wanted.state == "quarantined":
             return
         try:
-            async with begin(wanted, scene, self._patience) as job:
+            async with begin(wanted, scene, self._doors, self._patience) as job:
                 await self._release(job)
         except (CouldNotRun, LateError, TimeoutError, RefusedError) as error:
             if wanted.strict:

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import json
+import re
 import stat
 import tarfile
 
@@ -26,8 +27,8 @@ def folder(tmp_path, monkeypatch):
     place = tmp_path / "inventories" / "lab"
     (place / "delivery").mkdir(parents=True)
     (place / "environment.yml").write_text(LAB)
-    for path, text in ((place / "delivery/bmc-password", PASSWORD), (tmp_path / ".supernode/passphrase", PASSPHRASE)):
-        path.parent.mkdir(exist_ok=True)
+    for path, text in ((place / "secrets/bmc/r01u01", PASSWORD), (tmp_path / ".supernode/passphrase", PASSPHRASE)):
+        path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text + "\n")
         path.chmod(0o600)
     found = EnvironmentFolder("lab", place, tmp_path)
@@ -68,7 +69,7 @@ def test_a_clean_one_is_written(folder):
         "20261130-184506-aaaa",
     ]
     assert not any("ed25519" in n or "passphrase" in n or "delivery" in n for n in names)
-    assert "file:delivery/bmc-password" in listing["searched_for"]
+    assert "file:secrets/bmc/r01u01" in listing["searched_for"]
     assert ".supernode/passphrase" in listing["searched_for"]
     assert "inventories/lab/secrets/ssh_id_ed25519" in listing["searched_for"]
     assert listing["not_searched_for"] == {}
@@ -80,8 +81,8 @@ def private_line(folder):
 
 
 PLANTED = {
-    "password": (lambda f: PASSWORD, "file:delivery/bmc-password"),
-    "basic": (lambda f: base64.b64encode(f"admin:{PASSWORD}".encode()).decode(), "file:delivery/bmc-password"),
+    "password": (lambda f: PASSWORD, "file:secrets/bmc/r01u01"),
+    "basic": (lambda f: base64.b64encode(f"admin:{PASSWORD}".encode()).decode(), "file:secrets/bmc/r01u01"),
     "passphrase": (lambda f: PASSPHRASE, ".supernode/passphrase"),
     "key": (private_line, "inventories/lab/secrets/ssh_id_ed25519"),
     "token": (lambda f: Enrolment(f.state).issue("gpu-003"), "the token of gpu-003"),
@@ -107,7 +108,8 @@ def test_a_variable_with_a_telling_name_is_looked_for(folder, monkeypatch):
 
 
 def test_what_cannot_be_looked_for_is_said(folder):
-    (folder.folder / "environment.yml").write_text(LAB.replace("file:delivery/bmc-password", "exec:false"))
+    text = re.sub(r"\n  factory: .*", "", LAB.replace("file:secrets/bmc/{slot}", "exec:false"))
+    (folder.folder / "environment.yml").write_text(text)
     told = run(folder, "--json")
     assert told.exit_code == 0
     assert json.loads(told.stdout)["not_searched_for"] == {"exec:false": "ended with status 1"}
@@ -122,9 +124,9 @@ def test_wrong_documents_are_what_a_bundle_is_for(folder):
 
 
 def test_a_reference_by_slot_stands_for_each_slot():
-    text = LAB.replace("file:delivery/bmc-password", '"file:secrets/bmc/{slot}"')
-    computed = design.build(spec.read({"environment": text}))
-    assert looked_for.references(computed) == [f"file:secrets/bmc/{host.slot}" for host in computed.hosts]
+    computed = design.build(spec.read({"environment": LAB}))
+    places = ("secrets/bmc", "delivery/bmc-factory")
+    assert looked_for.references(computed) == [f"file:{p}/{host.slot}" for p in places for host in computed.hosts]
 
 
 def test_a_long_log_keeps_its_end(folder, monkeypatch):

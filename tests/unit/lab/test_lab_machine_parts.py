@@ -149,9 +149,12 @@ def test_the_delivery_is_the_same_each_time_but_for_nothing(sample, tmp_path):
     made = factory.Factory(tmp_path / "factory")
     for name in ("one", "two"):
         factory.deliver(tmp_path / name, "lab", sample, made, "PEM")
-    for file in ("machines.csv", "switches.csv", "bmc-password"):
+    for file in ("machines.csv", "switches.csv", "bmc-factory/r01u01"):
         assert (tmp_path / "one" / file).read_text() == (tmp_path / "two" / file).read_text()
-    assert stat.S_IMODE((tmp_path / "one" / "bmc-password").stat().st_mode) == 0o600
+    labels = tmp_path / "one" / "bmc-factory"
+    assert stat.S_IMODE(labels.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in labels.iterdir()} == {0o600}
+    assert len({path.read_text() for path in labels.iterdir()}) == len(list(labels.iterdir())) == 2
     rows = list(csv.DictReader((tmp_path / "one" / "machines.csv").open()))
     assert [row["slot"] for row in rows] == ["r01u01", "r01u09"]
     assert len({row[column] for row in rows for column in row if column.endswith(("serial", "mac", "uuid"))}) == 12

@@ -71,7 +71,7 @@ def test_a_path_leads_to_its_line(path, starts):
 
 
 def test_a_secret_is_refused_and_not_repeated():
-    found = problems(LAB.replace("file:delivery/bmc-password", "Tr0ub4dor"))
+    found = problems(LAB.replace("file:secrets/bmc/{slot}", "Tr0ub4dor"))
     assert [p.path for p in found] == [("bmc", "password")]
     assert "Tr0ub4dor" not in str(found)
 

@@ -61,7 +61,9 @@ class Bmc:
         chassis.connect(self)
 
     def _first_state(self, name: str, password: str) -> None:
-        self.state.accounts = [Account("1", name, "Administrator", hash_password(password))]
+        first = Account("1", name, "Administrator", hash_password(password))
+        first.change_required = self.habits.password_change
+        self.state.accounts = [first]
         self.state.bios = {key: attribute.default for key, attribute in self.kind.bios.items()}
         self.state.firmware = dict(self.kind.firmware)
 

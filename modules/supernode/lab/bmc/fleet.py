@@ -6,7 +6,7 @@ import asyncio
 import functools
 import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from supernode.lab.bmc.hardware import Habits, Kind
 from supernode.lab.chassis import Chassis
 
 log = logging.getLogger(__name__)
+Credentials = tuple[str, str]
 CLOSE_S = 0.5  # for answers on their way when all is closed; a slow BMC is not waited for
 
 
@@ -37,13 +38,16 @@ class Fleet:
 
     Args:
         folder: the authority under `ca/`, and a folder for each BMC under `bmc/<slot>/`.
-        credentials: name and password of each BMC's first account.
+        credentials: name and password of each BMC's first account; or what tells them for a slot.
         habits: how they behave where real ones differ.
     """
 
-    def __init__(self, folder: Path, credentials: tuple[str, str], habits: Habits | None = None) -> None:
+    def __init__(
+        self, folder: Path, credentials: Credentials | Callable[[str], Credentials], habits: Habits | None = None
+    ) -> None:
         self.authority = Authority(folder / "ca")
-        self._folder, self._credentials, self._habits = folder / "bmc", credentials, habits
+        self._folder, self._habits = folder / "bmc", habits
+        self._credentials = credentials if callable(credentials) else lambda _slot: credentials
         self._seats: dict[str, _Seat] = {}
 
     async def add(self, chassis: Chassis, kind: Kind, address: str, port: int = 443) -> Bmc:
@@ -53,7 +57,8 @@ class Fleet:
             CouldNotRun: the address cannot be listened on.
         """
         folder = self._folder / chassis.slot
-        bmc = await asyncio.to_thread(Bmc, chassis, kind, folder, self._credentials, self._habits)
+        credentials = self._credentials(chassis.slot)
+        bmc = await asyncio.to_thread(Bmc, chassis, kind, folder, credentials, self._habits)
         context = await asyncio.to_thread(self.authority.issue, folder, f"bmc-{chassis.slot}", address)
         await bmc.store.save()
         server = web.Server(functools.partial(front.handle, bmc), access_log=None)

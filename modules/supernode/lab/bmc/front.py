@@ -79,7 +79,8 @@ def _permit(route: Route, call: Call) -> None:
     if route.privilege is None or account is None:
         return
     own = f"/redfish/v1/AccountService/Accounts/{account.id}"
-    if account.change_required and not (call.path == own and call.method in ("GET", "PATCH")):
+    leaves = call.method == "DELETE" and call.session is not None and call.path.endswith(f"/Sessions/{call.session.id}")
+    if account.change_required and not (leaves or (call.path == own and call.method in ("GET", "PATCH"))):
         raise RedfishError("PasswordChangeRequired", own)
     privileges = ROLES[account.role]
     if route.privilege in privileges or (call.path == own and "ConfigureSelf" in privileges):

@@ -61,6 +61,7 @@ class Habits:
         session_limit_status: the answer to one more: 503 as the Base registry says, 400 as some iDRACs answer.
         if_match: resources that refuse a PATCH without If-Match (AMI's BMCs do so on settings), as path prefixes.
         tasks: changes that become a task (202) instead of being done when the answer comes: some of `kinds.REQUESTS`.
+        password_change: the first account must change its password before anything else.
         manager_reset_s: how long the BMC is silent when it is reset.
         lockout_after: failed logins in a row that lock an account; 0 never does.
         lockout_s: how long it stays locked.
@@ -70,6 +71,7 @@ class Habits:
     session_limit_status: int = 503
     if_match: tuple[str, ...] = ("/redfish/v1/Systems/1/Bios/Settings", "/redfish/v1/AccountService/Accounts/")
     tasks: tuple[str, ...] = ()
+    password_change: bool = False
     manager_reset_s: float = 5.0
     lockout_after: int = 5
     lockout_s: float = 30.0

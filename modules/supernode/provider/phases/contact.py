@@ -1,8 +1,8 @@
-"""Contact: log in to the controller, and see that this is the machine that machines.yml names."""
+"""Contact: be let in by the controller, and see that this is the machine that machines.yml names."""
 
 from __future__ import annotations
 
-from supernode.provider import bmc, evidence
+from supernode.provider import admission, bmc, evidence
 from supernode.provider.job import Job, PhaseFailedError
 
 
@@ -10,11 +10,13 @@ async def run(job: Job) -> None:
     """See the module.
 
     Raises:
-        PhaseFailedError: another machine stands there, or nothing that both sides know can be compared.
+        PhaseFailedError: our password is refused, another machine stands there, or nothing that both sides know can be
+            compared.
     """
     if job.contacted:
         return
     job.scene.say("contact", f"logging in to {job.redfish.address}")
+    await admission.enter(job)
     found = await bmc.find(job.redfish)
     says = await bmc.identity(found, job.wanted.identity)
     job.seen.serial, job.seen.uuid = says.get("system_serial", ""), says.get("uuid", "")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from supernode.errors import CouldNotRun
 from supernode.provider import evidence
-from supernode.provider.job import Job, PhaseFailedError, RefusedError
+from supernode.provider.job import Job, PhaseFailedError, RefusedError, told
 from supernode.provider.phases import bios, boot, contact, deploy, eject, firmware, login, power
 from supernode.provider.timing import LateError
 
@@ -57,7 +57,7 @@ async def run(job: Job, names: Sequence[str]) -> Outcome:
         except (LateError, TimeoutError) as error:
             return await _ended(job, "late", name, str(error) or f"not done within {job.phase_deadline.seconds:.0f} s")
         except (PhaseFailedError, CouldNotRun) as error:
-            return await _ended(job, "failed", name, str(error))
+            return await _ended(job, "failed", name, told(error))
         except asyncio.CancelledError:
             return Outcome("failed", name, "cancelled")
     return Outcome()

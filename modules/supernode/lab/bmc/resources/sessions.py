@@ -45,7 +45,11 @@ async def login(bmc: Bmc, call: Call) -> Reply:
         if name not in call.body:
             raise RedfishError("PropertyMissing", name, related=[f"#/{name}"])
     session = await bmc.access.login(call.body["UserName"], call.body["Password"])
-    return Reply(201, _describe(bmc, session), {"X-Auth-Token": session.token, "Location": _path(session)})
+    body = _describe(bmc, session)
+    if session.account.change_required:  # DSP0266, "Password change required handling"
+        own = f"{V1}/AccountService/Accounts/{session.account.id}"
+        body["@Message.ExtendedInfo"] = [RedfishError("PasswordChangeRequired", own).message]
+    return Reply(201, body, {"X-Auth-Token": session.token, "Location": _path(session)})
 
 
 @get(f"{SESSIONS}/{{}}")
