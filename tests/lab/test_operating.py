@@ -44,7 +44,7 @@ def test_a_look_names_what_is_wrong_and_changes_nothing(cluster):
 def test_logging_in_to_hosts_and_switches(cluster):
     name = cluster.name
     assert cluster.supernode("ssh", name, "gpu-001", "hostname").strip() == "gpu-001"
-    assert "FRRouting" in cluster.supernode("ssh", name, "su01-leaf0", "sudo", "vtysh", "-c", "'show version'")
+    assert "FRRouting" in cluster.supernode("ssh", name, "su01-leaf0", "sudo", "vtysh", "-c", "show version")
     assert cluster.call("supernode", "ssh", name, "gpu-001", "exit 7").returncode == 7
     missing = cluster.call("supernode", "ssh", name, "gpu-01")
     assert (missing.returncode, "did you mean gpu-0" in missing.stderr) == (2, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,7 +94,8 @@ def command(wanted: Target, key: Path, known_hosts: Sequence[Path], words: Seque
         wanted: the device.
         key: the operator's private key.
         known_hosts: the files of pinned keys.
-        words: what runs there, joined by spaces as ssh does; a shell of its own without.
+        words: what runs there: one is a line for the shell there, more are a command and reach it word by word; none
+            for a shell.
     """
     files = " ".join(f'"{str(path).replace("%", "%%")}"' for path in known_hosts)
     options = {
@@ -112,7 +114,8 @@ def command(wanted: Target, key: Path, known_hosts: Sequence[Path], words: Seque
         "ForwardX11": "no",
     }
     spelled = [part for name, value in options.items() for part in ("-o", f"{name}={value}")]
-    return ["ssh", *spelled, "-l", wanted.user, "--", wanted.address, *words]
+    line = [shlex.join(words) if len(words) > 1 else words[0]] if words else []
+    return ["ssh", *spelled, "-l", wanted.user, "--", wanted.address, *line]
 
 
 def private_key(folder: EnvironmentFolder) -> Path:

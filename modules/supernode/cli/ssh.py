@@ -41,18 +41,20 @@ def ssh(
         str, typer.Argument(help="a folder under inventories/, or a path", autocompletion=_environments)
     ],
     device: Annotated[str, typer.Argument(help="a host or switch, its slot or address", autocompletion=_devices)],
-    command: Annotated[list[str] | None, typer.Argument(help="what runs there, as ssh takes it; else a shell")] = None,
+    command: Annotated[list[str] | None, typer.Argument(help="what runs there, else a shell")] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="also into one that is quarantined")] = False,
     as_text: Annotated[bool, typer.Option("--print", help="print the ssh command instead of starting it")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print it as JSON, as words")] = False,
 ) -> None:
     """Log in to a host or switch, with the operator's key, under the host key that is pinned for it and no other.
 
-    Options come before the environment; what follows the device is the command's. No agent, no X11 and no password go
+    Options come before the environment; what follows the device is the command: one word is a line for the shell there,
+    more are taken word by word. No agent, no X11 and no password go
     along, and nothing is learnt: a device that shows another key is refused. The exit code is ssh's (255: no login).
 
     Example: supernode ssh lab gpu-001
-    Example: supernode ssh lab su01-leaf0 vtysh -c 'show bgp summary'
+    Example: supernode ssh lab su01-leaf0 sudo vtysh -c 'show bgp summary'
+    Example: supernode ssh lab gpu-002 'journalctl -k | tail'
     Example: supernode ssh --print lab r01u05
     """
     folder, locate = inputs.find(environment)

@@ -112,8 +112,13 @@ def run_ssh(tmp_path, pinned, words):
 
 
 def test_ssh_runs_the_command_under_the_pinned_key(tmp_path):
-    done, heard = run_ssh(tmp_path, True, ["vtysh", "-c", "'show version'"])
+    done, heard = run_ssh(tmp_path, True, ["vtysh", "-c", "show version"])
     assert (done.returncode, done.stdout, heard) == (7, "in\n", ["vtysh -c 'show version'"])
+
+
+def test_one_word_is_a_line_for_the_shell_there(tmp_path):
+    _, heard = run_ssh(tmp_path, True, ["journalctl -k | tail"])
+    assert heard == ["journalctl -k | tail"]
 
 
 def test_ssh_refuses_another_key_and_sends_nothing(tmp_path):
@@ -136,5 +141,5 @@ def test_the_command_line_prints_what_it_would_start(folder, monkeypatch):
     told = CliRunner().invoke(app, ["ssh", "--print", "lab", "su01-leaf0", "ls", "-l", "--json"])
     words = shlex.split(told.stdout)
     assert told.exit_code == 0, told.output
-    assert words[-4:] == [str(designed().switch("su01-leaf0").management.ip), "ls", "-l", "--json"]
+    assert words[-2:] == [str(designed().switch("su01-leaf0").management.ip), "ls -l --json"]
     assert "StrictHostKeyChecking=yes" in words
