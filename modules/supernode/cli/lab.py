@@ -29,7 +29,7 @@ app = typer.Typer(
 )
 Environment = Annotated[str, typer.Argument(help="a folder under inventories/, or a path")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
-MADE_HERE = "made-by-lab"  # in .supernode/<env>/: the machines that this environment knows are a lab's
+MADE_HERE = "made-by-lab"  # in delivery/: the machines that this environment knows are a lab's
 COLOURS = {"ok": "green", "missing": "red", "stand-in": "yellow", "unknown": "yellow"}
 
 
@@ -192,12 +192,15 @@ def begin(folder: EnvironmentFolder, design: Design) -> Started:
 
     from supernode.boot import cache
     from supernode.lab import starter
+    from supernode.workspace import give
 
     with tempfile.TemporaryDirectory(prefix="supernode-artefacts.") as scratch:
         _export(design, folder, Path(scratch))
         started = starter.start(folder.name, Path(scratch), folder.folder / "delivery", cache.default(), say)
     if not folder.document("machines").exists():
-        (folder.state / MADE_HERE).touch()
+        mark = folder.folder / "delivery" / MADE_HERE
+        mark.touch()
+        give(mark, folder.folder)
     return started
 
 

@@ -72,7 +72,8 @@ def _refuse_real_machines(folder: EnvironmentFolder) -> None:
     from supernode.errors import WrongInput
 
     known = [p for p in (folder.document("machines"), workspace.outputs_file(folder)) if p.exists()]
-    if known and not (folder.state / MADE_HERE).exists():
+    marks = (folder.folder / "delivery" / MADE_HERE, folder.state / MADE_HERE)  # the second: of former times
+    if known and not any(mark.exists() for mark in marks):
         hint = f"a rehearsal wants an environment of its own; or remove {' and '.join(map(str, known))} yourself"
         raise WrongInput(folder.name, "this environment knows machines that no `lab up` made", hint)
 

@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from supernode.lab.places import Places
 
 log = logging.getLogger(__name__)
 Request = Mapping[str, Any]
+LOG_MOST = 16 << 20  # every request that changes something at a BMC is a line
 
 
 async def run(places: Places) -> None:
@@ -61,9 +63,8 @@ async def _now(value: Any) -> Any:
 def main() -> None:
     """Start in the foreground, with the log in the lab's folder."""
     places = Places.of(sys.argv[1])
-    logging.basicConfig(
-        filename=places.log, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    kept = RotatingFileHandler(places.log, maxBytes=LOG_MOST, backupCount=1)
+    logging.basicConfig(handlers=[kept], level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     if sys.version_info < (3, 12):  # the default there takes a thread for each child
         asyncio.set_child_watcher(asyncio.PidfdChildWatcher())
     try:

@@ -35,6 +35,7 @@ async def handle(bmc: Bmc, request: web.BaseRequest) -> web.StreamResponse:
         reply = Reply(500, RedfishError("InternalError").document)
     if request.method not in ("GET", "HEAD"):
         bmc.store.touch()
+        log.info("%s: %s %s: %d", bmc.chassis.slot, request.method, request.path, reply.status)
     await bmc.store.save()
     await bmc.faults.wait_alive()
     return _response(reply, request.method)
