@@ -243,6 +243,7 @@ def test_a_confirmation_lives_for_one_run(site):
     assert json.loads(seen["supernode:config:reinstall"]) == ["r01u01"]
     assert seen["supernode:config:plan"] == "ab" * 32
     assert 0 < int(seen["supernode:config:until"]) - time.time() <= design.environment.budgets.provision_s
+    assert seen["SUPERNODE_UNTIL"] == seen["supernode:config:until"]  # a machine's deadline ends there, too
     assert seen["supernode:config:folder"] == "inventories/lab"
     assert set(json.loads(pulumi(site, "config", "-s", "lab", "--json").stdout)) == {"supernode:folder"}
 

@@ -51,8 +51,9 @@ class Provisioning:
         Raises:
             CouldNotRun: as for `provision.up`; what was written stands, and the next run goes on from there.
         """
+        until = time.time() + self.inputs.environment.budgets.provision_s
         self._revoke()
-        outputs = self._up()
+        outputs = self._up(until)
         late, self.site = stragglers.to_quarantine(self.design, outputs)
         if self.site:
             self._say(None, "quarantine", State.FAILED, self.site)
@@ -71,7 +72,7 @@ class Provisioning:
                 self._say(name, "takeover", State.CHANGED, said)
         # Who did not come up was given its time above, and is not asked again.
         missed = [host.name for host in stragglers.missed(self.design, outputs)]
-        return self._up(leave=missed) if late or spares else outputs
+        return self._up(until, missed) if late or spares else outputs
 
     def findings(self, outputs: Outputs) -> list[Finding]:
         """Return how each designed host came out of it."""
@@ -83,11 +84,11 @@ class Provisioning:
             if host.state == "quarantined":
                 revoke(self.folder.state, host.name)
 
-    def _up(self, leave: Sequence[str] = ()) -> Outputs:
+    def _up(self, until: float, leave: Sequence[str] = ()) -> Outputs:
         folder, design, hear = self.folder, self.design, self.on_event
         try:
             outputs = provision.up(
-                folder, design, hear, reinstall=self.reinstall, plan_hash=self.plan_hash, leave=leave
+                folder, design, hear, reinstall=self.reinstall, plan_hash=self.plan_hash, leave=leave, until=until
             )
         except SupernodeError:  # the stacks that did not fail ran to their end: what they made is known from now on
             with suppress(SupernodeError):

@@ -19,7 +19,7 @@ from supernode.provider.bmc import Bmc
 from supernode.provider.check import identity_values
 from supernode.provider.doors import Doors
 from supernode.provider.resource import Scene
-from supernode.provider.timing import Deadline
+from supernode.provider.timing import Deadline, within_the_run
 
 
 class PhaseFailedError(Exception):
@@ -190,7 +190,7 @@ async def begin(
     Raises:
         CouldNotRun: a CA that cannot be read, or nothing that says whom to trust.
     """
-    seconds = min(wanted.deadline_s, scene.limit_s or wanted.deadline_s)
+    seconds = min(within_the_run(wanted.deadline_s), scene.limit_s or wanted.deadline_s)
     ca = await read_ca(str(wanted.bmc.get("ca") or ""), scene.base)
     context = await asyncio.to_thread(context_of, ca) if ca else None
     address, username, pin = (str(wanted.bmc.get(key) or "") for key in ("address", "username", "pin"))

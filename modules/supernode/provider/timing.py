@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+UNTIL = "SUPERNODE_UNTIL"
+"""When the run that started this process ends its provisioning, in seconds since 1970; a bare `pulumi up` has none."""
+AT_LEAST_S = 60.0
 _T = TypeVar("_T")
+
+
+def within_the_run(seconds: float) -> float:
+    """Cut a machine's deadline at the end of the run; for a look at it there is always time."""
+    until = os.environ.get(UNTIL, "")
+    return min(seconds, max(AT_LEAST_S, int(until) - time.time())) if until.isdecimal() else seconds
 
 
 class Deadline:

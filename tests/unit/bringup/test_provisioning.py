@@ -25,7 +25,7 @@ class World:
     def __init__(self, root, monkeypatch, text=LAB, dead=DEAD, deaf=(), **states):
         self.folder = EnvironmentFolder("lab", root / "inventories" / "lab", root)
         self.dead, self.deaf, self.cut = set(dead), set(deaf), 0
-        self.steps, self.events, self.last, self.open = [], [], None, set()
+        self.steps, self.events, self.until, self.last = [], [], [], None
         start = lab(text, **states)
         self.folder.write("environment", text)
         self.folder.write("allocation", spec.allocation_text(start.allocation))
@@ -65,7 +65,8 @@ class World:
         self.last = outputs(design, self.dead, self.deaf, self.last)
         return self.last
 
-    def up(self, _folder, design, _on_event, *, reinstall=(), plan_hash="", leave=()):
+    def up(self, _folder, design, _on_event, *, reinstall=(), plan_hash="", leave=(), until=0.0):
+        self.until.append(until)
         self.step(f"up without {','.join(leave)}" if leave else "up")
         return self.look(design)
 
@@ -122,6 +123,13 @@ def test_what_is_not_fenced_is_not_replaced(world):
     site.deaf.clear()
     site.run()
     assert site.states()["gpu-009"][0] == "new"
+
+
+def test_all_of_it_has_the_budget_of_the_stage_once(world):
+    site = world()
+    site.run()
+    assert len(site.until) == 2
+    assert site.until[0] == site.until[1]
 
 
 def test_who_missed_the_first_update_is_not_asked_again_in_the_same_run(world):

@@ -18,6 +18,7 @@ from supernode.bringup.provision.session import Listener, Session, prepare_stack
 from supernode.design import Design
 from supernode.engine import running
 from supernode.errors import CouldNotRun, SupernodeError
+from supernode.provider import timing
 from supernode.records import Event, Outputs, State
 from supernode.workspace import EnvironmentFolder
 
@@ -36,6 +37,7 @@ def up(
     reinstall: Sequence[str] = (),
     plan_hash: str = "",
     leave: Sequence[str] = (),
+    until: float | None = None,
     directory: Path | None = None,
 ) -> Outputs:
     """Bring every stack of the environment to what the Design says.
@@ -50,6 +52,8 @@ def up(
         reinstall: slots in service that a person confirmed may be powered off or installed anew.
         plan_hash: the plan that was shown with them.
         leave: designed names of machines that are left as they are, whatever they lack.
+        until: when the run's provisioning ends, in seconds since 1970: no machine's deadline goes beyond it, and the
+            confirmation ends with it. The budget from now on when not given.
         directory: a project's folder other than supernode's own.
 
     Raises:
@@ -58,7 +62,8 @@ def up(
     tell = _one_at_a_time(on_event)
     session = Session.open(folder, _progress(tell), directory)
     names = design.stacks()
-    until = time.time() + design.environment.budgets.provision_s
+    until = until or time.time() + design.environment.budgets.provision_s
+    session.settings[timing.UNTIL] = str(int(until))
     try:
         stacks = _each(session, names, lambda name: prepare_stack(session, name, reinstall, plan_hash, until))
         if len(stacks) > 1:  # within a stack the resources' own order says so; from one to another nothing does
