@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from types import SimpleNamespace
 
 from supernode import design as designing
 from supernode import spec
+from supernode.bringup import provisioning
+from supernode.bringup.provisioning import Provisioning
 from supernode.records import DeviceOutput, Outputs
 from supernode.spec import Identity, Inputs, Machines, SlotRecord
+from supernode.workspace import EnvironmentFolder
 
+DEAD = ("gpu-002", "gpu-005")
 LAB = (Path(__file__).resolve().parents[3] / "inventories" / "lab" / "environment.yml").read_text()
 
 
@@ -53,3 +58,71 @@ def late(found):
 
 def state(design, name):
     return str(design.machines.slots[design.host(name).slot].state)
+
+
+class KilledError(BaseException):
+    """The process is gone."""
+
+
+class World:
+    """A site on disk and its engine; `cut` counts down the steps until the process is killed."""
+
+    def __init__(self, root, monkeypatch, text=LAB, dead=DEAD, deaf=(), **states):
+        self.folder = EnvironmentFolder("lab", root / "inventories" / "lab", root)
+        self.dead, self.deaf, self.cut = set(dead), set(deaf), 0
+        self.steps, self.events, self.until, self.last = [], [], [], None
+        start = lab(text, **states)
+        self.folder.write("environment", text)
+        self.folder.write("allocation", spec.allocation_text(start.allocation))
+        self.folder.write("machines", spec.machines_text(start.machines))
+        engine = SimpleNamespace(up=self.up, fence=self.fence, outputs=lambda _: self.last)
+        monkeypatch.setattr(provisioning, "provision", engine)
+        monkeypatch.setattr(provisioning, "prepare", SimpleNamespace(prepare=self.prepare))
+        monkeypatch.setattr(provisioning, "revoke", lambda _state, host: self.step(f"revoke {host}"))
+        write = EnvironmentFolder.write
+
+        def wrote(folder, name, text):
+            self.step(f"before writing {name}")
+            write(folder, name, text)
+            self.step(f"after writing {name}")
+
+        monkeypatch.setattr(EnvironmentFolder, "write", wrote)
+
+    def step(self, name):
+        self.steps.append(name)
+        self.cut -= 1
+        if self.cut == 0:
+            raise KilledError(name)
+
+    def documents(self):
+        return spec.read(self.folder.texts(), name="lab")
+
+    def design(self):
+        return designing.build(self.documents())
+
+    def run(self, **how):
+        inputs = self.documents()
+        stage = Provisioning(self.folder, inputs, designing.build(inputs), "r1", self.events.append, **how)
+        return stage, stage.run()
+
+    def prepare(self, _folder, design, _on_event):
+        assert design.digest == designing.build(self.documents()).digest  # of what lies on disk, and nothing else
+        self.step("prepare")
+
+    def look(self, design):
+        self.last = outputs(design, self.dead, self.deaf, self.last)
+        return self.last
+
+    def up(self, _folder, design, _on_event, *, reinstall=(), plan_hash="", leave=(), until=0.0):
+        self.until.append(until)
+        self.step(f"up without {','.join(leave)}" if leave else "up")
+        return self.look(design)
+
+    def fence(self, _folder, design, _on_event):
+        self.step("fence")
+        return self.look(design)
+
+    def states(self):
+        machines = self.documents().machines
+        design = designing.build(self.documents())
+        return {h.name: (str(machines.slots[h.slot].state), machines.slots[h.slot].replaces) for h in design.hosts}
