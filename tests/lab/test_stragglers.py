@@ -11,7 +11,10 @@ import lab_site
 import pytest
 import yaml
 
+from supernode import design as designing
+from supernode import spec
 from supernode.lab import faults, inject
+from supernode.workspace import EnvironmentFolder
 
 pytestmark = pytest.mark.lab
 
@@ -35,10 +38,14 @@ def last_run(site):
     return json.loads(newest.read_text())
 
 
+def design(site):
+    folder = EnvironmentFolder(NAME, site.folder, site.root)
+    return designing.build(spec.read(folder.texts()))
+
+
 def records(site):
     slots = yaml.safe_load((site.folder / "machines.yml").read_text())["slots"]
-    names = {row["device"]["name"]: row["device"]["slot"] for row in map(lambda n: site.json("show", NAME, n), HOSTS)}
-    return {name: {"slot": slot, **slots[slot]} for name, slot in names.items()}
+    return {host.name: {"slot": host.slot, **slots[host.slot]} for host in design(site).hosts}
 
 
 def inject_all(hosts, **named):
@@ -61,6 +68,7 @@ def test_the_run_ends_in_its_time_with_the_spare_active_and_both_named(site):
     site.supernode("bringup", NAME, "--yes", expect=1, timeout=900)
 
     run, stand = last_run(site), records(site)
+    print({stage["name"]: round(stage["ended"] - stage["started"]) for stage in run["stages"]})
     assert {stage["name"]: stage["outcome"] for stage in run["stages"] if stage["budget_s"]} == {
         "provision": "ok",
         "configure": "ok",
@@ -82,16 +90,15 @@ def test_the_run_ends_in_its_time_with_the_spare_active_and_both_named(site):
 
 
 def test_the_ports_of_both_slots_are_shut_on_every_leaf(site):
-    wanted = {}
-    for host in HOSTS:
-        for cable in site.json("show", NAME, host)["cables"]:
-            wanted.setdefault(cable["b_device"], {})[cable["b_port"]] = host
-    assert len(wanted) == 8
-    for leaf in ("su01-leaf0", "su01-leaf7"):
-        said = site.call(str(lab_site.SUPERNODE), "ssh", NAME, leaf, "--", "ip", "-j", "link", timeout=60)
+    found = design(site)
+    leaves = [switch.name for switch in found.switches if switch.tier == "leaf"]
+    assert len(leaves) == 8
+    for leaf in leaves:
+        said = site.call(str(lab_site.SUPERNODE), "ssh", NAME, leaf, "ip", "-j", "link", timeout=60)
         assert said.returncode == 0, said.stderr
         up = {row["ifname"] for row in json.loads(said.stdout) if "UP" in row["flags"]}
-        assert {host for port, host in wanted[leaf].items() if port not in up} == {DEAD, SILENT}
+        hosts = {link.b_port: link.a_device for link in found.links_of(leaf) if link.kind == "rail"}
+        assert {host for port, host in hosts.items() if port not in up} == {DEAD, SILENT}
 
 
 def test_pulumi_alone_changes_nothing(site):
@@ -115,6 +122,7 @@ def test_all_come_back_in_spite_of_busy_and_slow_controllers(site):
     site.supernode("bringup", NAME, "--yes", timeout=900)
 
     run, stand = last_run(site), records(site)
+    print({stage["name"]: round(stage["ended"] - stage["started"]) for stage in run["stages"]})
     assert sum(row["state"] == "in_service" for row in stand.values()) == 8
     assert [f for f in run["findings"] if f["verdict"] != "pass"] == []
     restarted = {e["host"] for e in run["events"] if e["phase"] == "bios" and e["host"]}
