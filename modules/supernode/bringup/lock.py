@@ -1,7 +1,8 @@
 """One at a time for each environment; the lock says who holds it, and goes with its process.
 
 Taken by whatever runs stages, writes documents or writes state: bringup, verify (two that measure at once measure each
-other), plan --live, destroy, allocate, assign, lab up. No process that a holder starts inherits it.
+other), plan --live, destroy, allocate, assign, quarantine, drain, release, lab up. No process that a holder starts
+inherits it.
 """
 
 from __future__ import annotations

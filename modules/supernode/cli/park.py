@@ -56,7 +56,7 @@ def release(environment: Environment, slots: Slots, as_json: AsJson = False) -> 
     def change(design: Design) -> Machines:
         return parking.release(design, parking.slots_of(design, slots))
 
-    _write(environment, change, as_json=as_json)
+    _write(environment, "release", change, as_json=as_json)
 
 
 def _park(environment: str, names: list[str], reason: str, state: str, *, as_json: bool) -> None:
@@ -67,22 +67,22 @@ def _park(environment: str, names: list[str], reason: str, state: str, *, as_jso
         slots = parking.slots_of(design, names)
         return parking.park(design.machines, dict.fromkeys(slots, reason), SlotState(state))
 
-    _write(environment, change, as_json=as_json)
+    _write(environment, "quarantine" if state == SlotState.QUARANTINED else "drain", change, as_json=as_json)
 
 
-def _write(environment: str, change: Callable[[Design], Machines], *, as_json: bool) -> None:
+def _write(environment: str, verb: str, change: Callable[[Design], Machines], *, as_json: bool) -> None:
     from supernode import spec
+    from supernode.bringup import lock
 
     folder, locate = inputs.find(environment)
-    with errors_end_the_process(locate):
+    with errors_end_the_process(locate), lock.held(folder, verb):
         design = inputs.design(folder)
-        after = change(design)
-    before = design.machines
-    changes = [
-        f"{slot} {design.slots[slot]}: {before.slots[slot].state} -> {record.state}"
-        for slot, record in after.slots.items()
-        if record.state != before.slots[slot].state
-    ]
-    if after != before:
-        folder.write("machines", spec.machines_text(after))
+        before, after = design.machines, change(design)
+        changes = [
+            f"{slot} {design.slots[slot]}: {before.slots[slot].state} -> {record.state}"
+            for slot, record in after.slots.items()
+            if record.state != before.slots[slot].state
+        ]
+        if after != before:
+            folder.write("machines", spec.machines_text(after))
     emit({"changes": changes}, as_json=as_json, text=lambda: "\n".join(changes) or "nothing changes")
