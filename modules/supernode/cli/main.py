@@ -29,6 +29,7 @@ from supernode.cli.shell import shell
 from supernode.cli.show import show
 from supernode.cli.ssh import CONTEXT as SSH_CONTEXT
 from supernode.cli.ssh import ssh
+from supernode.cli.survey import survey
 from supernode.cli.verify import verify
 from supernode.errors import SupernodeError
 
@@ -42,8 +43,8 @@ app = typer.Typer(
 )
 
 for _verb in (
-    check, kinds, design, show, allocate, assign, plan, bringup, verify, report, runs, bundle, shell, engine, image,
-    serve, destroy, quarantine, drain, release,
+    check, survey, kinds, design, show, allocate, assign, plan, bringup, verify, report, runs, bundle, shell, engine,
+    image, serve, destroy, quarantine, drain, release,
 ):  # fmt: skip
     app.command()(_verb)
 

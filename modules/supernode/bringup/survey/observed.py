@@ -51,6 +51,7 @@ class ControllerSeen:
         firmware: component to version.
         clock_offset_s: its clock minus ours, None when it does not say.
         unhealthy: resource to health, of those that are not well.
+        label: what a sheet calls its machine.
     """
 
     address: str
@@ -68,6 +69,7 @@ class ControllerSeen:
     firmware: Mapping[str, str] = field(default_factory=dict)
     clock_offset_s: float | None = None
     unhealthy: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,9 @@ class Machine:
 
     @property
     def name(self) -> str:
-        """What the host calls itself, else ""."""
-        return self.host.hostname if self.host is not None else ""
+        """What the host calls itself, else what a sheet calls it, else ""."""
+        label = self.controller.label if self.controller is not None else ""
+        return self.host.hostname if self.host is not None else label
 
     @property
     def slot(self) -> str:
@@ -149,13 +150,17 @@ def _unreached(seen: Observations) -> Iterator[Finding]:
 
 def _unknown(machine: Machine) -> Iterator[Finding]:
     controller, host = machine.controller, machine.host
-    if not machine.kind:
+    if not machine.kind and not (host is None and controller is not None and _from_a_sheet(controller)):
         row = controller or host
         found = f"{row.vendor} {row.model}".strip() if row is not None else ""
         kinds = f"known kinds: {', '.join(catalog.server_kinds())}"
         yield Finding("kind", machine.place, Verdict.FAIL, "a kind of the catalogue", found or "no model", hint=kinds,
                       cause=f"{machine.place} is of no known kind: {found or 'it names no model'}")  # fmt: skip
-    elif host is not None and (lacking := sorted(_ports(catalog.server(machine.kind)) - host.nics.keys())):
+    elif (
+        machine.kind
+        and host is not None
+        and (lacking := sorted(_ports(catalog.server(machine.kind)) - host.nics.keys()))
+    ):
         cause = f"{machine.place} shows no network port at {', '.join(lacking)}, where a {machine.kind} has one"
         yield Finding("kind", machine.place, Verdict.FAIL, "every port of its kind", "ports missing", cause=cause)
     if controller is not None and not controller.placement.slot:
@@ -165,6 +170,18 @@ def _unknown(machine: Machine) -> Iterator[Finding]:
     if controller is None and host is not None:
         cause = f"no controller that was read shows the serial number or UUID of {machine.place}"
         yield Finding("pair", machine.place, Verdict.UNKNOWN, "its controller", "none", cause=cause)
+
+
+def _lacking(machine: Machine) -> list[str]:
+    """Return the PCI addresses at which a machine of its kind has a port and this one shows none."""
+    if machine.host is None or not machine.kind:
+        return []
+    return sorted(_ports(catalog.server(machine.kind)) - machine.host.nics.keys())
+
+
+def _from_a_sheet(controller: ControllerSeen) -> bool:
+    """Tell what was only written down from what was looked at: a sheet may well name no model."""
+    return not controller.fingerprint and not controller.model
 
 
 def _health(machine: Machine, controller: ControllerSeen) -> Iterator[Finding]:
