@@ -1,4 +1,4 @@
-"""A survey of what runs: its own design comes out of it, a cable in the wrong port is named, and nothing was written."""
+"""A survey of what runs: its own design comes out of it, a swapped cable is named, and nothing was written."""
 
 from __future__ import annotations
 

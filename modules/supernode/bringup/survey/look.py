@@ -173,26 +173,29 @@ async def walk(get: Get, *, whole: bool) -> Tree:
     """
     limit = MOST_RESOURCES if whole else LEAST_RESOURCES
     found: dict[str, Mapping[str, Any]] = {}
+    refused: list[redfish.RedfishError] = []
     layer, asked = [trees.ROOT], {trees.ROOT}
     while layer:
-        alone = layer if len(found) <= 1 else layer[:0]
-        for path in alone[:1]:
-            await _read(get, path, found, must=True)
-        rest = layer[len(alone[:1]) :]
-        await asyncio.gather(*(_read(get, path, found, must=False) for path in rest))
+        rest = list(layer)
+        while rest and len(found) <= 1:
+            await _read(get, rest.pop(0), found, refused)
+        await asyncio.gather(*(_read(get, path, found, refused) for path in rest))
         reached = [(path, found[path]) for path in layer if path in found]
         onward = (to for path, document in reached for to in trees.onward(path, document, whole=whole))
         layer = [to for to in dict.fromkeys(onward) if to not in asked][: max(0, limit - len(asked))]
         asked.update(layer)
+    if len(found) <= 1 and refused:
+        raise refused[0]
     return found
 
 
-async def _read(get: Get, path: str, into: dict[str, Mapping[str, Any]], *, must: bool) -> None:
+async def _read(get: Get, path: str, into: dict[str, Mapping[str, Any]], refused: list[redfish.RedfishError]) -> None:
     """Fetch one resource; one that the BMC names and does not give is left out, as a survey has to live with."""
     try:
         into[path] = await get(path + "/" if path == trees.ROOT else path)
     except redfish.RedfishError as error:
-        if must or error.status == 401:
+        refused.append(error)
+        if error.status == 401 or path == trees.ROOT:
             raise
 
 

@@ -29,7 +29,7 @@ _VALUES = ("Value", "CurrentValue", "DefaultValue", "Data", "Content")
 _SSH_KEY = re.compile(r"(ssh-(?:ed25519|rsa|dss)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{16,}")
 _PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)", re.DOTALL)
 _USERINFO = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/@\s]*@", re.IGNORECASE)
-_QUERY = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^\s?#]*)\?[^\s#]*", re.IGNORECASE)
+_QUERY = re.compile(r"\?[A-Za-z0-9_.~-]+=[^\s#\"]*")  # also of a name alone; OData's own begin with a $
 _SCHEMED = re.compile(r"\b(Basic|Bearer) [A-Za-z0-9+/=._-]{8,}")
 _SHORTEST = 3
 _PASSING = ("/Sessions", "/Entries", "/Tasks")
@@ -93,4 +93,4 @@ def _text(text: str, secrets: Sequence[str]) -> str:
     text = _PRIVATE.sub(BLANK, text)
     text = _SSH_KEY.sub(rf"\1 {BLANK}", text)
     text = _SCHEMED.sub(rf"\1 {BLANK}", text)
-    return _QUERY.sub(rf"\1?{BLANK}", _USERINFO.sub(rf"\1{BLANK}@", text))
+    return _QUERY.sub(f"?{BLANK}", _USERINFO.sub(rf"\1{BLANK}@", text))
