@@ -6,6 +6,7 @@ searched afterwards: a token that was only made during the run is looked for fro
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
@@ -89,17 +90,21 @@ def files(*roots: Path) -> Iterator[Path]:
 
 
 def holders(paths: Iterable[Path], secrets: Mapping[str, str]) -> list[tuple[str, Path]]:
-    """Name each secret that a file holds, with the file."""
+    """Name each secret that a file holds, with the file; a text that many files have is searched once."""
     forms = {name: needles(secret) for name, secret in secrets.items()}
     longest = max((len(form) for all_forms in forms.values() for form in all_forms), default=1)
     found: list[tuple[str, Path]] = []
+    searched: dict[bytes, set[str]] = {}
     for path in paths:
         names: set[str] = set()
         with path.open("rb") as stream:
             tail = b""
             while chunk := stream.read(_CHUNK):
                 text = tail + chunk
-                names |= {name for name, each in forms.items() if any(form in text for form in each)}
+                digest = hashlib.sha256(text).digest()
+                if digest not in searched:
+                    searched[digest] = {n for n, each in forms.items() if any(form in text for form in each)}
+                names |= searched[digest]
                 tail = text[-longest:]
         found += [(name, path) for name in sorted(names)]
     return found
