@@ -1,41 +1,42 @@
-"""One server behind its management controller: finding it, its identity, its power and its boot override."""
+"""One server behind its management controller: its power, its boot override, and the controller itself.
+
+Every change is read back (`readback`); a restart is seen by the power going off and coming on again.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from supernode.clients.redfish import ROOT, Ambiguous, Json, Redfish, RedfishError
+from supernode.clients.redfish import Ambiguous, Answer, Json, Redfish, RedfishError, Unreachable
 from supernode.errors import CouldNotRun
-from supernode.provider import quirks
+from supernode.provider import readback
 from supernode.provider.quirks import Quirks
+from supernode.provider.readback import Change, NotDoneError
 from supernode.provider.timing import Deadline, LateError, until
 
 GRACE_S = 60.0  # how long a system may take to go down by itself
-# What vendors leave where no value was programmed; never an identity.
-PLACEHOLDERS = {
-    "",
-    "none",
-    "null",
-    "unknown",
-    "n/a",
-    "not specified",
-    "default string",
-    "to be filled by o.e.m.",
-    "0123456789",
-}
-PLACEHOLDER_UUIDS = {"03000200-0400-0500-0006-000700080009", "00000000-0000-0000-0000-000000000000"}
+POWER_S = 60.0  # how long PowerState may take to follow
+SILENCE_S = 2.0  # a controller that resets still answers for a moment
+OFF = ("Disabled", None)  # BootSourceOverrideEnabled when nothing is overridden
+
+
+async def _forbidden() -> bool:
+    return False
 
 
 @dataclass
 class Bmc:
-    """A controller that was logged in to; made by `find`.
+    """A controller that was logged in to; made by `identity.find`.
 
     Attributes:
         system: path of the ComputerSystem.
         manager, chassis: paths of what manages and what holds it; empty when it names none.
+        say: takes a line for whoever watches.
+        resettable: tells whether the controller itself may be reset now; a machine in service keeps its own.
     """
 
     redfish: Redfish
@@ -43,6 +44,9 @@ class Bmc:
     system: str
     manager: str
     chassis: str
+    say: Callable[[str], None] = lambda _: None
+    resettable: Callable[[], Awaitable[bool]] = _forbidden
+    _was_reset: bool = field(default=False)
 
     async def read(self) -> Json:
         """Fetch the ComputerSystem."""
@@ -56,57 +60,113 @@ class Bmc:
         """Switch On or Off and see that it came to pass; nothing when it is so already.
 
         Raises:
-            LateError: the power state did not follow.
+            NotDoneError: the power state did not follow.
         """
         system = await self.read()
         if system.get("PowerState") == wanted:
             return
         if wanted == "Off" and _listens(system) and "GracefulShutdown" in await self._reset_types(system):
-            await self._reset("GracefulShutdown")
-            with contextlib.suppress(LateError):
-                await self._wait_power(wanted, deadline.part(min(GRACE_S, deadline.left / 2)))
+            with contextlib.suppress(Ambiguous, RedfishError, LateError):
+                await self._reset("GracefulShutdown")
+                await self._wait_off(deadline.part(min(GRACE_S, deadline.left / 2)))
                 return
-        await self._reset("On" if wanted == "On" else "ForceOff")
-        await self._wait_power(wanted, deadline)
+        await self._force(wanted, deadline)
 
     async def ask_restart(self) -> bool:
         """Ask a running system to restart itself; False when none runs or the controller cannot ask."""
         system = await self.read()
         if not _listens(system) or "GracefulRestart" not in await self._reset_types(system):
             return False
-        await self._reset("GracefulRestart")
+        with contextlib.suppress(Ambiguous):
+            await self._reset("GracefulRestart")
         return True
 
     async def restart(self, deadline: Deadline) -> None:
-        """Start the machine anew from its firmware: power on, or a hard restart, and see that it is on."""
-        system = await self.read()
-        if system.get("PowerState") != "On":
-            await self.turn("On", deadline)
-            return
-        allowed = await self._reset_types(system)
-        if "ForceRestart" in allowed:
-            await self._reset("ForceRestart")
-        elif "PowerCycle" in allowed:
-            await self._reset("PowerCycle")
-        else:
-            await self.turn("Off", deadline)
-        await self.turn("On", deadline)
+        """Start the machine anew from its firmware: off, if it is on, and on.
 
-    async def override_boot(self, boot: Mapping[str, Any]) -> None:
-        """Set the boot override and read it back.
+        ForceRestart would do the same in one step; but a controller that says so and does nothing looks just the same.
+        """
+        if await self.power() != "Off":
+            await self._force("Off", deadline.part(deadline.left / 2))
+        await self._force("On", deadline)
+
+    async def override_boot(self, boot: Mapping[str, Any], deadline: Deadline) -> None:
+        """Set the boot override and read it back; `Once` that is kept as `Continuous` counts, and is said.
 
         Raises:
-            CouldNotRun: the controller says it did, and did not.
+            NotDoneError: the controller says it did, and did not.
         """
-        await self.redfish.patch(self.system, {"Boot": dict(boot)})
-        found = (await self.read()).get("Boot") or {}
-        different = [f"{k}: set {v!r}, found {found.get(k)!r}" for k, v in boot.items() if found.get(k) != v]
-        if different:
-            raise CouldNotRun(
-                self.redfish.address, f"the boot override was accepted and does not hold: {'; '.join(different)}"
-            )
 
-    async def _reset(self, kind: str) -> None:
+        async def missing() -> str:
+            found = (await self.read()).get("Boot") or {}
+            different = [f"{k}: set {v!r}, found {found.get(k)!r}" for k, v in boot.items() if not _holds(k, v, found)]
+            return "the boot override reads " + "; ".join(different) if different else ""
+
+        async def send() -> Answer:
+            return await self.redfish.patch(self.system, {"Boot": dict(boot)})
+
+        await readback.make(self.redfish, Change("the boot override", send, missing), deadline, self.say)
+        if boot.get("BootSourceOverrideEnabled") == "Once" and await self.override() == "Continuous":
+            self.say("the boot override reads Continuous after Once was set: it is taken back once this boot was seen")
+
+    async def override(self) -> str:
+        """Return BootSourceOverrideEnabled; Disabled where there is none."""
+        return str(((await self.read()).get("Boot") or {}).get("BootSourceOverrideEnabled") or "Disabled")
+
+    async def clear_override(self, deadline: Deadline) -> bool:
+        """Let the machine boot from its disk again; tells whether there was anything to take back.
+
+        Raises:
+            NotDoneError: it stands, whatever the controller says.
+        """
+        found = await self.override()
+        if found in OFF:
+            return False
+        await self.override_boot({"BootSourceOverrideEnabled": "Disabled"}, deadline)
+        self.say(f"the boot override still read {found} after the boot: it was taken back")
+        return True
+
+    async def reset_itself(self, deadline: Deadline) -> bool:
+        """Reset the controller, once and where that is allowed, until it answers again; tells whether it did."""
+        action = _action((await self.redfish.find(self.manager)) or {} if self.manager else {}, "#Manager.Reset")
+        if self._was_reset or not action or not await self.resettable():
+            return False
+        self._was_reset = True
+        self.say("resetting the controller: what it shows does not fit")
+        allowed = action.get("ResetType@Redfish.AllowableValues") or ("ForceRestart",)
+        kind = "GracefulRestart" if "GracefulRestart" in allowed else str(allowed[0])
+        with contextlib.suppress(Ambiguous):
+            await self.redfish.post(action["target"], {"ResetType": kind})
+        await asyncio.sleep(min(SILENCE_S, deadline.left / 4))
+
+        async def look() -> Json | None:
+            try:
+                return await self.read()
+            except (RedfishError, Unreachable):
+                return None
+
+        await until(look, deadline, "the controller did not come back from its reset")
+        return True
+
+    async def _force(self, wanted: str, deadline: Deadline) -> None:
+        """Switch On or Off; a controller that does not show it is reset once, for it may show an earlier moment."""
+        kind = "On" if wanted == "On" else "ForceOff"
+
+        async def missing() -> str:
+            power = await self.power()
+            return "" if power == wanted else f"PowerState still reads {power}"
+
+        change = Change(f"Reset ({kind})", lambda: self._reset(kind), missing, min(POWER_S, deadline.left / 4))
+        try:
+            await readback.make(self.redfish, change, deadline, self.say)
+        except NotDoneError as error:
+            if not await self.reset_itself(deadline):
+                raise
+            if left := await missing():
+                raise NotDoneError(error.where, f"{error.what}, also after the BMC was reset ({left})") from error
+            self.say(f"PowerState was of an earlier moment until the BMC was reset; it reads {wanted} now")
+
+    async def _reset(self, kind: str) -> Answer:
         system = await self.read()
         allowed = await self._reset_types(system)
         if kind == "On" and "On" not in allowed and "ForceOn" in allowed:
@@ -116,14 +176,7 @@ class Bmc:
             raise CouldNotRun(
                 self.redfish.address, "offers no ComputerSystem.Reset", "does the account have the Operator role?"
             )
-        try:
-            await self.redfish.post(action["target"], {"ResetType": kind})
-        except Ambiguous:
-            pass  # whoever asked for it reads the power state back
-        except RedfishError as error:
-            # Some answer 409 to an "On" that came true in the meantime; the reading back decides.
-            if error.status != 409:
-                raise
+        return await self.redfish.post(action["target"], {"ResetType": kind})
 
     async def _reset_types(self, system: Json) -> Sequence[str]:
         action = _action(system, "#ComputerSystem.Reset")
@@ -133,11 +186,18 @@ class Bmc:
             allowed = next((p.get("AllowableValues") for p in parameters if p.get("Name") == "ResetType"), None)
         return allowed or ("On", "ForceOff", "ForceRestart")
 
-    async def _wait_power(self, wanted: str, deadline: Deadline) -> None:
+    async def _wait_off(self, deadline: Deadline) -> None:
         async def look() -> bool | None:
-            return True if await self.power() == wanted else None
+            return True if await self.power() == "Off" else None
 
-        await until(look, deadline, f"the machine did not report power {wanted}")
+        await until(look, deadline, "the machine did not report power Off")
+
+
+def _holds(name: str, wanted: Any, found: Mapping[str, Any]) -> bool:
+    value = found.get(name)
+    if name == "BootSourceOverrideEnabled":
+        return value == wanted or (wanted, value) == ("Once", "Continuous") or (wanted == "Disabled" and value in OFF)
+    return bool((value or "") == (wanted or ""))
 
 
 def _listens(system: Json) -> bool:
@@ -150,98 +210,6 @@ def _action(resource: Json, name: str) -> Mapping[str, Any]:
     return action if isinstance(action, Mapping) and action.get("target") else {}
 
 
-async def find(redfish: Redfish) -> Bmc:
-    """Log in and find the server that this controller manages.
-
-    Raises:
-        CouldNotRun: no server, or no answer.
-    """
-    root = await redfish.get(ROOT)
-    vendor = str(root.get("Vendor") or next(iter(root.get("Oem") or {}), ""))
-    collection = _link(root, "Systems")
-    if not collection:
-        raise CouldNotRun(redfish.address, "its service root names no Systems")
-    systems = await redfish.members(collection)
-    skipped = quirks.of(vendor).system_prefixes_skipped
-    servers = [s for s in systems if not str(s.get("Id", "")).startswith(skipped)]
-    if not servers:
-        raise CouldNotRun(redfish.address, "manages no server", "is this the address of a server's controller?")
-    system = next((s for s in servers if s.get("SystemType", "Physical") == "Physical"), servers[0])
-    links = system.get("Links") or {}
-    how = quirks.of(vendor, str(system.get("Manufacturer") or ""), str(system.get("Model") or ""))
-    return Bmc(redfish, how, str(system["@odata.id"]), _first(links, "ManagedBy"), _first(links, "Chassis"))
-
-
-def _link(resource: Json, name: str) -> str:
+def link(resource: Json, name: str) -> str:
+    """Return the path that a resource links to by this name; "" when it does not."""
     return str((resource.get(name) or {}).get("@odata.id") or "")
-
-
-def _first(links: Mapping[str, Any], name: str) -> str:
-    entries = links.get(name) or ()
-    return str(entries[0].get("@odata.id", "")) if entries else ""
-
-
-async def identity(bmc: Bmc, wanted: Mapping[str, str]) -> dict[str, str]:
-    """Read what the machine says of itself, by the names of machines.yml; placeholders count as absent.
-
-    Sources: ComputerSystem.SerialNumber and .UUID, Chassis.SerialNumber, the chassis' assembly for the board, and the
-    interfaces of the manager and of the system for the MACs: the wanted one when it is among them, else the first.
-    """
-    system = await bmc.read()
-    chassis = (await bmc.redfish.find(bmc.chassis)) or {} if bmc.chassis else {}
-    found = {
-        "system_serial": _clean(system.get("SerialNumber")),
-        "uuid": _clean_uuid(system.get("UUID")),
-        "chassis_serial": _clean(chassis.get("SerialNumber")),
-        "board_serial": await _board_serial(bmc, chassis),
-        "bmc_mac": await _mac(bmc, bmc.manager, wanted.get("bmc_mac", "")),
-        "management_mac": await _mac(bmc, bmc.system, wanted.get("management_mac", "")),
-    }
-    return {k: v for k, v in found.items() if v}
-
-
-def mismatches(wanted: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
-    """Compare identities that both sides know; return one sentence with both values for each that differs."""
-    return [
-        f"{name}: machines.yml has {wanted[name]!r}, the machine says {found[name]!r}"
-        for name in wanted
-        if name in found and normal(wanted[name]) != normal(found[name])
-    ]
-
-
-def normal(value: str) -> str:
-    """Reduce a serial, UUID or MAC to what two sources write alike."""
-    return value.strip().lower().replace("-", "").replace(":", "")
-
-
-def _clean(value: Any) -> str:
-    text = str(value or "").strip()
-    return "" if text.lower() in PLACEHOLDERS or not text.strip("0") else text
-
-
-def _clean_uuid(value: Any) -> str:
-    text = _clean(value)
-    return "" if text.lower() in PLACEHOLDER_UUIDS or not text.strip("fF-") else text
-
-
-async def _board_serial(bmc: Bmc, chassis: Json) -> str:
-    """Find the system board among the chassis' assemblies (Redfish Assembly, PhysicalContext SystemBoard)."""
-    assembly = _link(chassis, "Assembly")
-    parts = ((await bmc.redfish.find(assembly)) or {}).get("Assemblies") or () if assembly else ()
-    boards = [p for p in parts if p.get("PhysicalContext") == "SystemBoard"]
-    return _clean(boards[0].get("SerialNumber")) if boards else ""
-
-
-async def _mac(bmc: Bmc, owner: str, wanted: str) -> str:
-    if not owner:
-        return ""
-    collection = _link((await bmc.redfish.find(owner)) or {}, "EthernetInterfaces")
-    if not collection:
-        return ""
-    try:
-        interfaces = await bmc.redfish.members(collection)
-    except RedfishError:
-        return ""
-    macs = [_clean(i.get("PermanentMACAddress") or i.get("MACAddress")) for i in interfaces]
-    known = [m for m in macs if m]
-    return next((m for m in known if normal(m) == normal(wanted)), known[0] if known else "")

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Awaitable, Callable
 
 from supernode.clients.redfish import Json, RedfishError
 from supernode.errors import CouldNotRun
 from supernode.provider.job import Job
 
-LIMIT_S = 20.0
+LIMIT_S = 10.0
 LINES, WIDTH = 24, 200
 CONSOLE_LINES, LOG_LINES, EXCHANGES = 6, 6, 3
+_COUNTS = re.compile(r"[A-Za-z]*\d{1,18}([-_.]\d{1,18})*")
+_NUMBER = re.compile(r"\d{1,18}")
 EVENT_LOGS = ("sel", "eventlog", "event", "iml", "log1")
 
 
@@ -52,13 +55,13 @@ async def _logs(job: Job) -> list[str]:
     lines: list[str] = []
     for service in await log_services(job):
         name = str(service.get("Id", "")).lower()
-        entries = await _entries(job, service)
+        found = await entries(job, service)
         if "post" in name:
-            lines += [f"POST code: {_text(e)}" for e in entries[-1:]]
+            lines += [f"POST code: {_text(e)}" for e in found[-1:]]
         elif name in ("hostlogger", "console"):
-            lines += [f"console: {_text(e)}" for e in entries[-CONSOLE_LINES:]]
+            lines += [f"console: {_text(e)}" for e in found[-CONSOLE_LINES:]]
         elif is_event_log(name):
-            fresh = [e for e in entries if _entry_id(e) not in job.seen.log_ids]
+            fresh = [e for e in found if _entry_id(e) not in job.seen.log_ids]
             lines += [f"event log: {e.get('Created', '')} {_text(e)}" for e in fresh[-LOG_LINES:]]
     return lines
 
@@ -84,11 +87,14 @@ async def remember_log(job: Job) -> None:
     with contextlib.suppress(CouldNotRun):
         for service in await log_services(job):
             if is_event_log(str(service.get("Id", ""))):
-                job.seen.log_ids |= {_entry_id(e) for e in await _entries(job, service)}
+                job.seen.log_ids |= {_entry_id(e) for e in await entries(job, service)}
 
 
-async def _entries(job: Job, service: Json) -> list[Json]:
-    """Return a log's entries, oldest first; only the page that the controller gives first, for logs are long."""
+async def entries(job: Job, service: Json) -> list[Json]:
+    """Return a log's entries, oldest first by their numbers, which a wrong clock does not touch.
+
+    Only the page that the controller gives first, for logs are long.
+    """
     path = (service.get("Entries") or {}).get("@odata.id")
     if not path:
         return []
@@ -100,10 +106,11 @@ async def _entries(job: Job, service: Json) -> list[Json]:
     return sorted(members, key=_order)
 
 
-def _order(entry: Json) -> tuple[str, int]:
+def _order(entry: Json) -> tuple[tuple[int, ...], str]:
+    """Return the numbers of an entry's id, "B12-3" as (12, 3); the time where the id does not count."""
     name = str(entry.get("Id", ""))
-    digits = "".join(c for c in name if c.isdigit())
-    return str(entry.get("Created", "")), int(digits or 0)
+    numbers = tuple(int(n) for n in _NUMBER.findall(name)) if _COUNTS.fullmatch(name) else ()
+    return numbers, "" if numbers else str(entry.get("Created", ""))
 
 
 def _entry_id(entry: Json) -> str:

@@ -26,6 +26,10 @@ class PhaseFailedError(Exception):
     """A phase came to a definite bad end; the message says why, with both values where two differ."""
 
 
+class CannotCarryError(PhaseFailedError):
+    """The controller cannot bring the deploy medium to the machine in this way; another way may do."""
+
+
 class RefusedError(Exception):
     """The machine is in service and nobody confirmed what is about to be done to it."""
 
@@ -104,7 +108,9 @@ class Job:
         doors: what this process knows of controllers.
         first_contact: a controller that still has the factory's password may be given ours.
         before: the enrolment record as it stood before the machine was booted for deployment.
-        booted: the deploy ISO was booted in this job.
+        booted: the deploy ISO was booted in this job, by `carrier`.
+        unfit: carriers that cannot be used, each with the reason.
+        traces: what the machine's start logs held before it was booted.
         pinned: the host keys that this machine is known by; nothing that is reported later takes their place, except
             what a machine reports that was booted in this job.
     """
@@ -119,6 +125,9 @@ class Job:
     phase_deadline: Deadline = field(default_factory=lambda: Deadline(0))
     before: Enrolment | None = None
     booted: bool = False
+    carrier: str = ""
+    unfit: dict[str, str] = field(default_factory=dict)
+    traces: tuple[str, ...] | None = None
     pinned: tuple[str, ...] = ()
     _bmc: Bmc | None = None
 

@@ -14,9 +14,9 @@ from supernode.clients import ssh
 from supernode.clients.redfish import Patience
 from supernode.errors import CouldNotRun
 from supernode.provider import check, guard, importing, schema
-from supernode.provider.bmc import normal
 from supernode.provider.check import Failure
 from supernode.provider.doors import Doors
+from supernode.provider.identity import normal
 from supernode.provider.job import Job, PhaseFailedError, RefusedError, Wanted, begin, told
 from supernode.provider.phases import bios, firmware, login
 from supernode.provider.phases.run import Outcome, run

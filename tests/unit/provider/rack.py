@@ -19,6 +19,8 @@ from aiohttp import web
 from bmc_bench import ARGUMENTS, SEED, Attribute, Kind, make_iso
 from ssh_server import Server, line, new_key
 
+from supernode import workspace
+from supernode.boot import enrolment
 from supernode.clients.redfish import Patience
 from supernode.lab.bmc.certificates import Authority
 from supernode.lab.bmc.controller import Bmc
@@ -31,6 +33,7 @@ from supernode.provider.machine import MachineResource
 from supernode.provider.progress import EngineLog
 from supernode.provider.resource import Scene
 from supernode.provider.settings import Settings
+from supernode.workspace import EnvironmentFolder
 
 SLOT, NAME, PASSWORD = "r01u05", "gpu-001", "delivered-with-the-machine"
 IMAGE = hashlib.sha256(b"golden image").hexdigest()
@@ -63,6 +66,7 @@ class Host:
     image: str = ""
     deploys: int = 0
     boots: int = 0
+    deploy_s: float = 0.0
     fails: str = ""
     lies: str = ""
     mute: bool = False
@@ -77,6 +81,9 @@ class Host:
 
     async def deploy(self, media: MediaInfo) -> None:
         self.deploys += 1
+        if self.deploy_s:
+            self.report({"phase": "deploy", "state": "started"})
+            await asyncio.sleep(self.deploy_s)
         if self.fails:
             self.report({"phase": "deploy", "state": "failed", "detail": self.fails})
             await asyncio.Event().wait()
@@ -123,6 +130,10 @@ class Rack:
     def scene(self) -> Scene:
         return Scene(URN, self.folder, self.settings, self.log)
 
+    @property
+    def said(self) -> str:
+        return "\n".join(self.log.lines)
+
     async def create(self, **changes: Any) -> dict[str, Any]:
         return dict(await self.resource.create(self.scene, self.wanted(**changes)))
 
@@ -159,8 +170,11 @@ async def site(folder: Path, iso: Path, records: dict[str, Any]) -> AsyncIterato
     authority = Authority(folder / "site-ca")
     context = authority.issue(folder / "site-server", "site", "127.0.0.1")
 
+    state = EnvironmentFolder(folder.name, folder, workspace.root()).state  # as `arming` finds it
+
     async def handle(request: web.BaseRequest) -> web.StreamResponse:
         if request.path.startswith("/boot/"):
+            enrolment.disarm(state, NAME)  # as the boot server does: the medium is made, the mark is gone
             return web.FileResponse(iso)
         record = records.get(request.path.rpartition("/")[2])
         return web.json_response(record) if record else web.Response(status=404)

@@ -9,9 +9,9 @@ from loopback_tls import authority
 from rack import QUICK, SLOT, Log
 
 from supernode.clients import redfish
-from supernode.provider import bmc, guard, quirks
-from supernode.provider.job import Job, PhaseFailedError, RefusedError, Wanted
-from supernode.provider.phases import bios, boot, firmware, media
+from supernode.provider import guard, identity, quirks
+from supernode.provider.job import CannotCarryError, Job, PhaseFailedError, RefusedError, Wanted
+from supernode.provider.phases import bios, carrier, firmware, media
 from supernode.provider.phases import eject as eject_phase
 from supernode.provider.resource import Scene
 from supernode.provider.settings import Settings
@@ -131,7 +131,7 @@ async def job(folder, served, **changes):
     try:
         async with redfish.connect(address, "admin", "password", ca, QUICK) as client:
             made = Job(Wanted.of(inputs), scene, Deadline(10), client)
-            made.bmc = await bmc.find(client)
+            made.bmc = await identity.find(client, made.wanted.identity)
             made.phase_deadline = Deadline(5)
             yield made
     finally:
@@ -193,8 +193,15 @@ def test_a_drive_without_actions_takes_a_patch(tmp_path):
     assert served.sent[-1] == (CD, {"Image": URL, "Inserted": True, "WriteProtected": True})
 
 
-def test_a_foreign_image_is_ejected_first(tmp_path):
+def test_a_stranger_s_image_stays_and_the_drive_is_not_ours(tmp_path):
     served = tree(drive={"Inserted": True, "Image": "https://elsewhere/x.iso"})
+    with pytest.raises(CannotCarryError, match=r"the only virtual drive holds .*x\.iso, which is not ours"):
+        play(tmp_path, served, fill)
+    assert served.sent == []
+
+
+def test_an_image_that_is_not_connected_is_in_nobody_s_use(tmp_path):
+    served = tree(drive={"Inserted": True, "Image": "https://elsewhere/x.iso", "ConnectedVia": "NotConnected"})
     play(tmp_path, served, fill)
     assert [path for path, _ in served.sent if "Actions" in path] == [EJECT, INSERT]
 
@@ -207,8 +214,9 @@ def test_our_own_image_is_loaded_afresh_for_what_is_kept_of_it_has_a_dead_token(
 
 def test_a_2xx_that_did_nothing_is_noticed(tmp_path):
     served = tree(actions={INSERT: lambda served, body: web.Response(status=204)})
-    with pytest.raises(PhaseFailedError, match="reads back Inserted=False"):
+    with pytest.raises(CannotCarryError, match="answered 204 to InsertMedia twice, and the drive holds no medium"):
         play(tmp_path, served, fill)
+    assert [path for path, _ in served.sent if path == INSERT] == [INSERT, INSERT]
 
 
 def test_lenovo_s_upload_drives_are_passed_over(tmp_path):
@@ -236,17 +244,17 @@ def test_the_boot_target_follows_vendor_and_model(vendor, model, allowed, target
     system = {"Boot": {"BootSourceOverrideTarget@Redfish.AllowableValues": allowed, "BootSourceOverrideMode": "UEFI"}}
     if allowed is None:
         del system["Boot"]["BootSourceOverrideTarget@Redfish.AllowableValues"]
-    wanted = boot.override(system, quirks.of("", vendor, model).cd_targets)
+    wanted = carrier.override(system, quirks.of("", vendor, model).cd_targets)
     assert wanted == {"BootSourceOverrideEnabled": "Once", "BootSourceOverrideTarget": target}
 
 
 def test_the_mode_is_set_where_it_is_another():
-    assert boot.override({"Boot": {"BootSourceOverrideMode": "Legacy"}}, ("Cd",))["BootSourceOverrideMode"] == "UEFI"
+    assert carrier.override({"Boot": {"BootSourceOverrideMode": "Legacy"}}, ("Cd",))["BootSourceOverrideMode"] == "UEFI"
 
 
 def test_no_allowed_target_is_said():
     with pytest.raises(PhaseFailedError, match="allowed: Hdd, Pxe"):
-        boot.override({"Boot": {"BootSourceOverrideTarget@Redfish.AllowableValues": ["Hdd", "Pxe"]}}, ("Cd",))
+        carrier.override({"Boot": {"BootSourceOverrideTarget@Redfish.AllowableValues": ["Hdd", "Pxe"]}}, ("Cd",))
 
 
 def test_an_override_that_does_not_hold_is_noticed(tmp_path):
@@ -254,7 +262,7 @@ def test_an_override_that_does_not_hold_is_noticed(tmp_path):
     served.actions[ONE] = lambda s, body: web.json_response({"@odata.id": ONE, **s.resources[ONE]})  # takes no PATCH
 
     async def work(made):
-        await made.bmc.override_boot({"BootSourceOverrideEnabled": "Once"})
+        await made.bmc.override_boot({"BootSourceOverrideEnabled": "Once"}, made.phase_deadline)
 
     with pytest.raises(Exception, match="set 'Once', found 'Disabled'"):
         play(tmp_path, served, work)
@@ -318,18 +326,18 @@ def test_firmware_is_found_by_id_or_name():
     "value", ["To Be Filled By O.E.M.", "0123456789", "00000000", "", None, "Default string", "NONE"]
 )
 def test_placeholders_are_no_serials(value):
-    assert bmc._clean(value) == ""
+    assert identity._clean(value) == ""
 
 
 @pytest.mark.parametrize("value", ["03000200-0400-0500-0006-000700080009", "FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF", ""])
 def test_placeholders_are_no_uuids(value):
-    assert bmc._clean_uuid(value) == ""
+    assert identity._clean_uuid(value) == ""
 
 
 def test_identities_are_compared_as_people_write_them():
     wanted = {"bmc_mac": "AA-BB-CC-00-11-22", "uuid": "4C4C4544-0042", "system_serial": "X"}
     found = {"bmc_mac": "aa:bb:cc:00:11:22", "uuid": "4c4c45440042", "system_serial": "Y"}
-    assert bmc.mismatches(wanted, found) == ["system_serial: machines.yml has 'X', the machine says 'Y'"]
+    assert identity.mismatches(wanted, found) == ["system_serial: machines.yml has 'X', the machine says 'Y'"]
 
 
 def test_the_second_interface_may_be_the_one_that_is_known(tmp_path):
@@ -339,7 +347,7 @@ def test_the_second_interface_may_be_the_one_that_is_known(tmp_path):
     served.resources[ports] = {"Members": [{"@odata.id": f"{ports}/{m}", "MACAddress": m} for m in macs]}
 
     async def work(made):
-        return await bmc.identity(made.bmc, {"management_mac": "AA:00:00:00:00:02"})
+        return await identity.read(made.bmc, {"management_mac": "AA:00:00:00:00:02"})
 
     assert play(tmp_path, served, work)["management_mac"] == "aa:00:00:00:00:02"
 

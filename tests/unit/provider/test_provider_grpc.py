@@ -251,7 +251,7 @@ def test_a_blocking_call_would_be_seen(tmp_path, caplog, monkeypatch):
         time.sleep(0.3)
         return []
 
-    assert slow_steps(tmp_path, caplog, lambda: monkeypatch.setattr("supernode.provider.bmc.mismatches", blocking))
+    assert slow_steps(tmp_path, caplog, lambda: monkeypatch.setattr("supernode.provider.identity.mismatches", blocking))
 
 
 def test_schema_and_handshake(tmp_path):

@@ -433,7 +433,7 @@ def test_a_system_that_does_not_go_down_is_forced(tmp_path):
         stand.host.deaf = True
         mended = await stand.update((await stand.read(out)).outputs, deadlineS=8)
         assert mended["status"] == "ready", mended["reason"]
-        assert stand.resets()[-2:] == ["GracefulRestart", "ForceRestart"]
+        assert stand.resets()[-3:] == ["GracefulRestart", "ForceOff", "On"]
 
     play(tmp_path, scenario)
 

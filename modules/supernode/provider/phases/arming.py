@@ -24,6 +24,11 @@ async def disarm(job: Job) -> None:
     await asyncio.to_thread(lambda: enrolment.disarm(_state(job), job.wanted.name))
 
 
+async def armed(job: Job) -> bool:
+    """Tell whether the medium was not made yet, which it is when somebody fetches it."""
+    return await asyncio.to_thread(lambda: enrolment.armed(_state(job), job.wanted.name))
+
+
 def shown(url: str) -> str:
     """Return a medium's address fit for a log: who has the whole of it may ask for the medium."""
     return _DIGEST.sub(r"\1", url)

@@ -10,14 +10,16 @@ import difflib
 from collections.abc import Mapping
 from typing import Any
 
-from supernode.clients.redfish import Json
-from supernode.errors import CouldNotRun
-from supernode.provider import guard
+from supernode.clients.redfish import Answer, Json
+from supernode.provider import guard, life, readback
 from supernode.provider.bmc import GRACE_S
 from supernode.provider.job import Job, PhaseFailedError
+from supernode.provider.readback import Change
 from supernode.provider.timing import Deadline, LateError, until
 
 CYCLES = 3
+PATIENT = 2  # restarts that may leave settings pending
+SETTLED_S = 10.0  # how long after POST was seen to end what still waits was left waiting
 
 
 async def run(job: Job) -> None:
@@ -29,6 +31,7 @@ async def run(job: Job) -> None:
     wanted = job.wanted.bios
     if not wanted:
         return
+    waiting = 0
     for cycle in range(1, CYCLES + 1):
         bios = await _bios(job)
         different = differences(wanted, bios.get("Attributes") or {})
@@ -40,13 +43,21 @@ async def run(job: Job) -> None:
         await guard.permit(job, "restarting")
         job.scene.say("bios", f"setting {', '.join(sorted(different))} (restart {cycle} of at most {CYCLES})")
         await _stage(job, bios, different)
-        await _restart(job, different)
+        waiting += not await _restart(job, different, job.phase_deadline.part(_share(job, cycle)))
+        if waiting == PATIENT:
+            raise PhaseFailedError(f"BIOS settings stay pending after two restarts: {await _pending(job, different)}")
     bios = await _bios(job)
     job.seen.bios = {k: (bios.get("Attributes") or {}).get(k) for k in wanted}
     if left := differences(wanted, bios.get("Attributes") or {}):
         found = bios.get("Attributes") or {}
         lines = [f"{k}: set {v!r}, found {found.get(k)!r}" for k, v in left.items()]
         raise PhaseFailedError(f"not applied after {CYCLES} restarts: {'; '.join(lines)}{_messages(bios)}")
+
+
+def _share(job: Job, cycle: int) -> float:
+    """Return the seconds that one restart may take, so that a second one fits in, and the reason after it."""
+    left = job.phase_deadline.left
+    return left * 0.45 if cycle == 1 else left * 0.8
 
 
 def differences(wanted: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,49 +138,100 @@ async def _registry(job: Job, name: str) -> Json | None:
 
 async def _stage(job: Job, bios: Json, different: Mapping[str, Any]) -> None:
     """Write the pending values and read them back."""
-    settings = (bios.get("@Redfish.Settings") or {}).get("SettingsObject") or {}
-    path = str(settings.get("@odata.id") or f"{bios.get('@odata.id')}/Settings")
-    before = (await job.redfish.get(path)).get("Attributes") or {}  # brings the ETag, too
+    path = _settings_path(bios)
+    before = (await job.redfish.get(path)).get("Attributes") or {}
     if not differences(different, before):
         return  # pending since an earlier attempt; iDRACs refuse to take it twice
     body: dict[str, Any] = {"Attributes": dict(different)}
     supported = (bios.get("@Redfish.Settings") or {}).get("SupportedApplyTimes") or ()
     if apply := job.bmc.quirks.bios_apply_time or ("OnReset" if "OnReset" in supported else ""):
         body["@Redfish.SettingsApplyTime"] = {"ApplyTime": apply}
-    await job.redfish.patch(path, body)
-    pending = (await job.redfish.get(path)).get("Attributes") or {}
-    if lost := differences(different, pending):
+
+    async def send() -> Answer:
+        await job.redfish.get(path)  # brings the ETag
+        return await job.redfish.patch(path, body)
+
+    async def missing() -> str:
+        pending = (await job.redfish.get(path)).get("Attributes") or {}
+        lost = differences(different, pending)
         lines = [f"{k}: set {v!r}, pending {pending.get(k)!r}" for k, v in lost.items()]
-        raise CouldNotRun(job.redfish.address, f"the change was accepted and is not pending: {'; '.join(lines)}")
+        return f"the change is not pending ({'; '.join(lines)})" if lines else ""
+
+    change = Change("the BIOS settings", send, missing)
+    await readback.make(job.redfish, change, job.phase_deadline, job.bmc.say)
 
 
-async def _restart(job: Job, different: Mapping[str, Any]) -> None:
-    """Go through POST: a running system is asked first, and forced when it does not go down."""
+def _settings_path(bios: Json) -> str:
+    settings = (bios.get("@Redfish.Settings") or {}).get("SettingsObject") or {}
+    return str(settings.get("@odata.id") or f"{bios.get('@odata.id')}/Settings")
+
+
+async def _restart(job: Job, different: Mapping[str, Any], deadline: Deadline) -> bool:
+    """Go through POST: a running system is asked first, and forced when it does not go down.
+
+    Returns:
+        whether nothing is pending any more; False when POST went by and left it pending.
+
+    Raises:
+        LateError: POST did not get as far as that.
+    """
     if await job.bmc.ask_restart():
         try:
-            patience = min(2 * GRACE_S, job.phase_deadline.left / 2)
-            await _applied(job, different, job.phase_deadline.part(patience))
-            return
+            await _applied(job, different, deadline.part(min(2 * GRACE_S, deadline.left / 2)))
+            return True
         except LateError:
             job.scene.say("bios", "the system does not restart by itself: forcing it")
-    await job.bmc.restart(job.phase_deadline)
-    await _applied(job, different, job.phase_deadline)
+    await job.bmc.restart(deadline)
+    try:
+        await _applied(job, different, deadline, fresh=True)
+        return True
+    except LateError:
+        progress = life.progress_of(await job.bmc.read())
+        if progress and progress not in life.THROUGH:
+            raise
+        job.scene.say("bios", "POST went by and left the settings pending")
+        return False
 
 
-async def _applied(job: Job, different: Mapping[str, Any], deadline: Deadline) -> None:
-    """Wait until POST took the pending values; one that it dropped shows in the next cycle."""
+async def _applied(job: Job, different: Mapping[str, Any], deadline: Deadline, fresh: bool = False) -> None:
+    """Wait until POST took the pending values; one that it dropped shows in the next cycle.
+
+    A machine that was switched on just now (`fresh`) shows an early boot progress and then a late one: POST is over.
+
+    Raises:
+        LateError: they are still pending, at the deadline or well after POST was seen to end.
+    """
+    early, over = False, Deadline(deadline.left)
 
     async def look() -> bool | None:
+        nonlocal early, over
         bios = await _bios(job)
         if not differences(different, bios.get("Attributes") or {}):
             return True
-        path = ((bios.get("@Redfish.Settings") or {}).get("SettingsObject") or {}).get("@odata.id")
-        pending = (await job.redfish.get(str(path))).get("Attributes") or {} if path else different
+        pending = (await job.redfish.get(_settings_path(bios))).get("Attributes") or {}
         # Nothing pending any more: POST is through, and what still differs was refused.
-        return True if not set(different) & set(pending) else None
+        if not set(different) & set(pending):
+            return True
+        if fresh:
+            through = life.progress_of(await job.bmc.read()) in life.THROUGH
+            if not (early and through):
+                over = Deadline(SETTLED_S)
+            early = early or not through
+            if early and through and over.left <= 0:
+                raise LateError(what, deadline.seconds)
+        return None
 
-    names = ", ".join(sorted(different))
-    await until(look, deadline, f"POST did not apply {names}")
+    what = f"POST did not apply {', '.join(sorted(different))}"
+    await until(look, deadline, what)
+
+
+async def _pending(job: Job, different: Mapping[str, Any]) -> str:
+    """Say of each setting what was set, what holds and what is pending."""
+    bios = await _bios(job)
+    found = bios.get("Attributes") or {}
+    pending = (await job.redfish.get(_settings_path(bios))).get("Attributes") or {}
+    lines = [f"{k}: set {v!r}, found {found.get(k)!r}, pending {pending.get(k)!r}" for k, v in different.items()]
+    return "; ".join(lines) + _messages(bios)
 
 
 def _messages(bios: Json) -> str:

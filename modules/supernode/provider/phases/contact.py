@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from supernode.provider import admission, bmc, evidence
-from supernode.provider.job import Job, PhaseFailedError
+from supernode.provider import admission, evidence, guard, identity
+from supernode.provider.job import Job, PhaseFailedError, RefusedError
 
 
 async def run(job: Job) -> None:
@@ -17,16 +17,28 @@ async def run(job: Job) -> None:
         return
     job.scene.say("contact", f"logging in to {job.redfish.address}")
     await admission.enter(job)
-    found = await bmc.find(job.redfish)
-    says = await bmc.identity(found, job.wanted.identity)
+    found = await identity.find(job.redfish, job.wanted.identity)
+    says = await identity.read(found, job.wanted.identity)
     job.seen.serial, job.seen.uuid = says.get("system_serial", ""), says.get("uuid", "")
     job.seen.power = await found.power()
-    if wrong := bmc.mismatches(job.wanted.identity, says):
-        raise PhaseFailedError("another machine than machines.yml names: " + "; ".join(wrong))
+    if wrong := identity.mismatches(job.wanted.identity, says):
+        agree = identity.agreements(job.wanted.identity, says)
+        raise PhaseFailedError("another machine than machines.yml names: " + "; ".join(wrong) + agree)
     if not set(job.wanted.identity) & set(says):
         known = ", ".join(sorted(job.wanted.identity)) or "nothing"
         raise PhaseFailedError(
             f"the machine cannot be told: machines.yml knows {known}, the controller reports none of it"
         )
+    found.say = lambda line: job.scene.say("bmc", line)
+    found.resettable = lambda: _resettable(job)
     job.bmc = found
     await evidence.remember_log(job)
+
+
+async def _resettable(job: Job) -> bool:
+    """Tell whether the controller may be reset: as a restart of its machine, not while that is in service."""
+    try:
+        await guard.permit(job, "resetting the controller of")
+    except RefusedError:
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""Eject: empty the virtual drive, or forget the address that UEFI booted, and see that the next boot is from disk."""
+"""Eject: empty the virtual drive and forget the address that UEFI booted, and see that the next boot is from disk."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from supernode.provider.phases import arming, media
 
 
 async def run(job: Job) -> None:
-    """See the module; an override that was to hold once and still stands is taken back."""
-    if job.wanted.bmc.get("media") != "uefi-http":
-        device = await media.drive(job)
-        if device.get("Inserted") and not media.is_ours(job, device):
-            job.scene.say("eject", f"a medium that is not ours stays in: {device.get('Image') or 'of no name'}")
-        elif device.get("Inserted"):
-            job.scene.say("eject", "emptying the virtual drive")
-            await media.eject(job, device)
+    """See the module; whichever carried the medium, for an earlier run may have used the other."""
+    for image in await media.foreign(job):
+        job.scene.say("eject", f"a medium that is not ours stays in: {image}")
+    if device := await media.ours(job):
+        job.scene.say("eject", "emptying the virtual drive")
+        await media.eject(job, device)
     await arming.disarm(job)
     boot = (await job.bmc.read()).get("Boot") or {}
-    if job.wanted.bmc.get("media") == "uefi-http" and boot.get("HttpBootUri"):
+    if boot.get("HttpBootUri") and _is_ours(job, str(boot["HttpBootUri"])):
         job.scene.say("eject", "clearing the address of the HTTP boot")
-        await job.bmc.override_boot({"HttpBootUri": ""})
-    if boot.get("BootSourceOverrideEnabled") not in ("Disabled", None):
-        await job.bmc.override_boot({"BootSourceOverrideEnabled": "Disabled"})
+        await job.bmc.override_boot({"HttpBootUri": ""}, job.phase_deadline)
+    await job.bmc.clear_override(job.phase_deadline)
+
+
+def _is_ours(job: Job, uri: str) -> bool:
+    return uri.rpartition("/")[0] == str(job.wanted.media.get("url") or "").rpartition("/")[0]

@@ -18,8 +18,14 @@ async def run(job: Job) -> None:
         return
     job.scene.say("firmware", f"comparing {len(job.wanted.firmware)} components with the baseline")
     job.seen.firmware = await read(job)
+    contradiction = await _contradiction(job) if differences(job.wanted.firmware, job.seen.firmware) else ""
+    if contradiction and await job.bmc.reset_itself(job.phase_deadline):
+        job.scene.say("firmware", f"{contradiction}: the inventory was stale; read again after the BMC was reset")
+        job.seen.firmware = await read(job)
+        contradiction = await _contradiction(job)
     if problems := differences(job.wanted.firmware, job.seen.firmware):
-        raise PhaseFailedError("not at the baseline: " + "; ".join(problems))
+        stale = f" (the inventory contradicts itself: {contradiction})" if contradiction else ""
+        raise PhaseFailedError("not at the baseline: " + "; ".join(problems) + stale)
 
 
 def differences(wanted: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
@@ -31,6 +37,22 @@ def differences(wanted: Mapping[str, str], found: Mapping[str, str]) -> list[str
         for name, version in wanted.items()
         if found.get(name) != version
     ]
+
+
+async def _contradiction(job: Job) -> str:
+    """Say where the firmware inventory and the resource that runs the firmware disagree; "" when nowhere.
+
+    ComputerSystem.BiosVersion and Manager.FirmwareVersion are what runs; the inventory is what was collected once.
+    """
+    manager = (await job.redfish.find(job.bmc.manager)) or {} if job.bmc.manager else {}
+    runs = {"BIOS": (await job.bmc.read()).get("BiosVersion"), "BMC": manager.get("FirmwareVersion")}
+    listed = job.seen.firmware or {}
+    lines = [
+        f"FirmwareInventory lists {name} {listed[name]}, {version} runs"
+        for name, version in runs.items()
+        if version and name in listed and listed[name] != version
+    ]
+    return "; ".join(lines)
 
 
 async def read(job: Job) -> dict[str, str]:
