@@ -138,15 +138,23 @@ class Bmc:
         with contextlib.suppress(Ambiguous):
             await self.redfish.post(action["target"], {"ResetType": kind})
         await asyncio.sleep(min(SILENCE_S, deadline.left / 4))
+        await self.answers(deadline)
+        return True
+
+    async def answers(self, deadline: Deadline) -> None:
+        """Wait until the controller answers, as after a reset.
+
+        Raises:
+            LateError: it does not.
+        """
 
         async def look() -> Json | None:
             try:
                 return await self.read()
-            except (RedfishError, Unreachable):
+            except (RedfishError, Ambiguous, Unreachable):
                 return None
 
-        await until(look, deadline, "the controller did not come back from its reset")
-        return True
+        await until(look, deadline, "the controller did not answer again")
 
     async def _force(self, wanted: str, deadline: Deadline) -> None:
         """Switch On or Off; a controller that does not show it is reset once, for it may show an earlier moment."""

@@ -136,14 +136,7 @@ async def _followed(redfish: Redfish, change: Change, monitor: str, deadline: De
     try:
         return await until(look, deadline, change.what)
     except LateError:
-        return _Found(await _last(change), words)
-
-
-async def _last(change: Change) -> str:
-    try:
-        return await change.missing()
-    except Unreachable as error:
-        return f"it cannot be read back ({error.what})"
+        return _Found(await change.missing(), words)
 
 
 async def _task(redfish: Redfish, monitor: str) -> tuple[bool, str]:

@@ -162,6 +162,18 @@ def test_an_override_that_was_to_hold_once_is_taken_back(tmp_path, shows, deploy
     play(tmp_path, scenario, {"bmc-once-continuous": {"shows": shows}}, bios={})
 
 
+# 5: no session is free
+
+
+def test_without_a_free_session_the_credentials_serve(tmp_path):
+    async def scenario(stand):
+        out = await stand.create()
+        assert (out["status"], out["reason"]) == ("ready", "")
+        assert stand.bmc.access.sessions() == []
+
+    play(tmp_path, scenario, {"bmc-sessions-full": {}})
+
+
 # 6: a stale inventory
 
 

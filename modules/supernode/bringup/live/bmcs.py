@@ -16,7 +16,7 @@ from supernode.clients.answer import CHANGE_REQUIRED, RedfishError
 from supernode.clients.redfish import Patience, Redfish, Untrusted
 from supernode.design import Host
 from supernode.errors import CouldNotRun
-from supernode.provider import bmc as machines
+from supernode.provider import identity as machines
 from supernode.spec import Environment
 
 PATIENCE = Patience(answer_s=5.0, tries=3, first_s=0.3, longest_s=2.0)
@@ -94,8 +94,8 @@ async def _look(
                 seen = replace(seen, login=await _login(client, login))
         if seen.login not in (Login.IN, Login.FACTORY):
             return seen
-        found = await machines.find(client)
-        says = await machines.identity(found, host.identity.hardware())
+        found = await machines.find(client, host.identity.hardware())
+        says = await machines.read(found, host.identity.hardware())
         seen = await _clock(replace(seen, identity=says), client, found.manager)
         return replace(seen, drives=await _drives(client, found.system))
 

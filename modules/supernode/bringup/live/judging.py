@@ -11,7 +11,7 @@ from functools import partial
 from supernode import catalog
 from supernode.bringup.live.seen import BmcSeen, HereSeen, Login, NameSeen, Port, Seen, SwitchSeen, TimeSeen
 from supernode.design import Design
-from supernode.provider.bmc import mismatches
+from supernode.provider.identity import mismatches
 from supernode.records import Finding, Verdict
 from supernode.spec import Environment
 

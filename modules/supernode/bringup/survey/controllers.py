@@ -48,7 +48,7 @@ def read(address: str, fingerprint: str, tree: Tree, now: float) -> ControllerSe
 
 
 def _identity(tree: Tree, system: Document, manager: Document, chassis: Document) -> Iterator[tuple[str, str]]:
-    """Yield identities by the names of machines.yml, from the same sources as `provider.bmc.identity`."""
+    """Yield identities by the names of machines.yml, from the same sources as `provider.identity.read`."""
     yield "system_serial", _text(system.get("SerialNumber"))
     yield "uuid", _text(system.get("UUID")).lower()
     yield "chassis_serial", _text(chassis.get("SerialNumber"))

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from supernode.clients.redfish import Ambiguous, Unreachable
 from supernode.errors import CouldNotRun
 from supernode.provider import evidence
 from supernode.provider.job import Job, PhaseFailedError, RefusedError, told
@@ -65,9 +66,17 @@ async def run(job: Job, names: Sequence[str]) -> Outcome:
 
 async def _one(job: Job, name: str) -> None:
     job.phase_deadline = job.deadline.part(job.deadline.seconds * SHARE.get(name, 1.0))
+    # Each phase can be done again from its beginning, as after a run that was killed.
     # The phase keeps its own deadline; this one catches a request that hangs beyond it.
     async with asyncio.timeout(job.phase_deadline.left + 1):
-        await PHASES[name](job)
+        try:
+            await PHASES[name](job)
+        except (Unreachable, Ambiguous) as error:
+            if not job.contacted:
+                raise
+            job.scene.say(name, f"the controller went silent ({error.what}): waiting for it, and once more")
+            await job.bmc.answers(job.phase_deadline)
+            await PHASES[name](job)
 
 
 async def _ended(job: Job, status: str, phase: str, reason: str) -> Outcome:
