@@ -8,15 +8,11 @@ secret in the first place.
 from __future__ import annotations
 
 import json
-import math
 import os
-import signal
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from supernode import packaged
 from supernode.bringup import inventory, inventory_source, pacing, runner_events
+from supernode.bringup.ending import GUARD, Ending
 from supernode.bringup.pacing import Turn
+from supernode.engine import running
 from supernode.errors import CouldNotRun
 from supernode.records import Event, State
 from supernode.workspace import EnvironmentFolder
@@ -40,7 +38,7 @@ SITE = packaged.root() / "playbooks" / "site.yml"
 # A run over its budget is still a run; one at this many times its budget hangs.
 OVER_BUDGET = 2
 # What ansible-playbook and ssh need from the operator's session; everything else stays out of their environment.
-KEPT = ("HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "TERM", "TMPDIR", "SUPERNODE_ROOT")
+KEPT = ("HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "TERM", "TMPDIR", "SUPERNODE_ROOT", "SUPERNODE_RUN")
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ def run(
         return Configured(left_out, {}, False, "no host can be reached")
     deadline = time.monotonic() + design.environment.budgets.configure_s * OVER_BUDGET
     asked = pacing.to_ask(design, nodes)
-    looked = _look(inventory.only(built, asked), on_event, run_dir, deadline) if asked else NOTHING
+    looked = _look(folder, inventory.only(built, asked), on_event, run_dir, deadline) if asked else NOTHING
     turn = pacing.turn(design, asked, looked.stats)
     held = tuple(Event(time.time(), runner_events.STAGE, host, "turn", State.SKIPPED, turn.why()) for host in turn.held)
     for event in held:
@@ -127,19 +125,23 @@ def run(
     todo = [host for host in nodes if host in turn.now or host not in asked]
     done = NOTHING
     if todo:
-        done = play(inventory.only(built, todo), SITE, on_event, run_dir, deadline_s=deadline - time.monotonic())
+        left = deadline - time.monotonic()
+        records = running.place(folder)
+        done = play(inventory.only(built, todo), SITE, on_event, run_dir, deadline_s=left, records=records)
     done = replace(done, events=(*left_out, *looked.events, *held, *done.events))
     return _together(nodes, looked, done, turn)
 
 
-def _look(built: Inventory, on_event: Callable[[Event], None], run_dir: Path, deadline: float) -> Configured:
+def _look(
+    folder: EnvironmentFolder, built: Inventory, on_event: Callable[[Event], None], run_dir: Path, deadline: float
+) -> Configured:
     """Ask what would change."""
 
     def hear(event: Event) -> None:
         on_event(pacing.as_look(event))
 
-    left = deadline - time.monotonic()
-    looked = play(built, SITE, hear, run_dir, check=True, deadline_s=left, log=CHECK_LOG)
+    left, records = deadline - time.monotonic(), running.place(folder)
+    looked = play(built, SITE, hear, run_dir, check=True, deadline_s=left, log=CHECK_LOG, records=records)
     return replace(looked, events=tuple(pacing.as_look(event) for event in looked.events))
 
 
@@ -170,11 +172,13 @@ def play(
     strategy: str | None = STRATEGY,
     deadline_s: float | None = None,
     log: str = LOG,
+    records: Path | None = None,
 ) -> Configured:
     """Run a playbook over an inventory; `run` is this with the environment's own.
 
     A strategy of None is Ansible's own, the linear one. What has not ended after `deadline_s` seconds is ended. What
-    Ansible printed is left in `run_dir` under the name of `log`.
+    Ansible printed is left in `run_dir` under the name of `log`. While it works a record lies in `records`, where the
+    next run looks for it.
     """
     if not built.groups[inventory.NODES]:
         return Configured((), {}, False, "no host can be reached")
@@ -189,31 +193,23 @@ def play(
             on_event(event)
         return False  # no event files: they would be costly, and nothing reads them
 
-    with tempfile.TemporaryDirectory(prefix="supernode-ansible-") as private, _signals_restored():
-        options = {"limit": limit, "cmdline": "--check" if check else None, "timeout": _whole(deadline_s)}
-        status = _ansible(Path(private), built, playbook, on_runner_event, strategy, options)
+    with tempfile.TemporaryDirectory(prefix="supernode-ansible-") as private:
+        record = running.new(records or Path(private))
+        ending = Ending(record, deadline_s)
+        options = {"limit": limit, "cmdline": "--check" if check else None, "cancel_callback": ending}
+        with ending.heard():
+            _ansible(Path(private), built, playbook, on_runner_event, strategy, record, options)
         printed = _printed(Path(private))
     run_dir.mkdir(parents=True, exist_ok=True)
     (run_dir / log).write_text(printed, encoding="utf-8")
-    if status == "canceled":
+    if ending.asked:
         raise KeyboardInterrupt
-    if status == "timeout":
+    if ending.over:
         return Configured(tuple(events), {}, False, f"not ended after {deadline_s:.0f} s, so it was stopped")
     if not counted:
-        raise CouldNotRun("ansible-playbook", _why(printed, limit), f"the whole output is in {run_dir / log}")
+        why = _why(printed, limit, bool(events))
+        raise CouldNotRun("ansible-playbook", why, f"the whole output is in {run_dir / log}")
     return _conclude(built, events, stats_of(counted), limit)
-
-
-@contextmanager
-def _signals_restored() -> Iterator[None]:
-    """Put back the handlers of Ctrl-C and SIGTERM, which ansible-runner replaces by its own and leaves so."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            for number, handler in before.items():
-                signal.signal(number, handler)
 
 
 def stats_of(counted: Mapping[str, Any]) -> dict[str, Stats]:
@@ -256,8 +252,9 @@ def _ansible(
     playbook: Path,
     handler: Callable[[dict[str, Any]], bool],
     strategy: str | None,
+    record: Path,
     options: Mapping[str, Any],
-) -> str:
+) -> None:
     from ansible_runner import interface
 
     runner = interface.init_runner(
@@ -273,8 +270,8 @@ def _ansible(
     # The runner starts from the whole environment of this process and writes all of it to a file: keep what is its own.
     ours = {name: value for name, value in runner.config.env.items() if os.environ.get(name) != value}
     runner.config.env = {**ours, **environment(strategy)}
+    runner.config.command = running.guarded(runner.config.command, record, "ansible-playbook", *GUARD)
     runner.run()
-    return str(runner.status)
 
 
 def _inventory_file(private: Path, built: Inventory) -> Path:
@@ -285,20 +282,15 @@ def _inventory_file(private: Path, built: Inventory) -> Path:
     return place
 
 
-def _whole(seconds: float | None) -> int | None:
-    """Round up: ansible-runner takes whole seconds, and 0 for none."""
-    return None if seconds is None else max(1, math.ceil(seconds))
-
-
 def _printed(private: Path) -> str:
     return "".join(path.read_text(encoding="utf-8") for path in sorted(private.glob("artifacts/*/stdout")))
 
 
-def _why(printed: str, limit: str | None) -> str:
+def _why(printed: str, limit: str | None, begun: bool) -> str:
     lines = [line.split("ERROR]:", 1)[1].strip() for line in printed.splitlines() if "ERROR]:" in line]
     if limit and any("no hosts to target" in line for line in lines):
         return f"no host matches {limit!r}"
-    return lines[0] if lines else "ended before the first task"
+    return lines[0] if lines else "was cut off in mid-work" if begun else "ended before the first task"
 
 
 def _conclude(built: Inventory, events: list[Event], stats: dict[str, Stats], limit: str | None) -> Configured:

@@ -49,9 +49,19 @@ def bringup(
         budgets = {stage: float(getattr(design.environment.budgets, f"{stage}_s")) for stage in STAGES}
         with Board(folder.name, budgets) as board:
             run = Bringup(folder, Options(only, shown, tuple(reinstall or ())), board.show)
-            record = run.run()
+            try:
+                record = run.run()
+            except KeyboardInterrupt:
+                say(f"resume: {_again(folder.name, only, reinstall or [])}")
+                raise
     _close(run, as_json=as_json)
     raise SystemExit(record.exit_code)
+
+
+def _again(environment: str, only: str | None, reinstall: list[str]) -> str:
+    """Write the command that goes on where this one was stopped."""
+    words = ["supernode", "bringup", environment, *(["--only", only] if only else [])]
+    return " ".join([*words, *(word for slot in reinstall for word in ("--reinstall", slot))])
 
 
 def _show_plan(folder: EnvironmentFolder, design: Design, reinstall: tuple[str, ...], *, yes: bool) -> str:

@@ -10,10 +10,8 @@ from typing import Any
 
 from rich.console import Console
 
-from supernode.cli.stopping import stops_interrupt
+from supernode.cli.stopping import INTERRUPTED, stops_interrupt
 from supernode.errors import CouldNotRun, Problem, Refusal, SupernodeError
-
-INTERRUPTED = 130
 
 console = Console(highlight=False)
 talk = Console(stderr=True, highlight=False)

@@ -61,16 +61,20 @@ def place(folder: EnvironmentFolder) -> Path:
     return made
 
 
-def guarded(command: list[str], records: Path, what: str, *options: str) -> list[str]:
+def new(folder: Path) -> Path:
+    """Return where the next record is to lie."""
+    return folder / f"{secrets.token_hex(6)}.json"
+
+
+def guarded(command: list[str], record: Path, what: str, *options: str) -> list[str]:
     """Return the command line that runs a command under a guard of this process, with a record.
 
     Args:
         command: what to run.
-        records: where the record is kept while it runs.
+        record: where its record lies while it runs.
         what: the command, for a person.
         options: the guard's own.
     """
-    record = records / f"{secrets.token_hex(6)}.json"
     own = ["--parent", str(os.getpid()), "--record", str(record), "--told", what, *options]
     return [sys.executable, "-I", "-S", guard.__file__, *own, "--", *command]
 

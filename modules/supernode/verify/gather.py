@@ -6,8 +6,9 @@ One connection to a device serves the facts and both rounds of flows.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 
 from supernode.records import Event, State
 from supernode.verify.expected import End, Wanted
@@ -29,7 +30,13 @@ class UnreachableError(Exception):
     """A device did not answer; the text says how in one line."""
 
 
-def gather(wanted: Wanted, connect: Connect, on_event: OnEvent, patience_s: float = device.PATIENCE_S) -> Facts:
+def gather(
+    wanted: Wanted,
+    connect: Connect,
+    on_event: OnEvent,
+    patience_s: float = device.PATIENCE_S,
+    cut: Callable[[], None] = lambda: None,
+) -> Facts:
     """Gather the facts of every device, then the flows of both rounds.
 
     Args:
@@ -37,16 +44,28 @@ def gather(wanted: Wanted, connect: Connect, on_event: OnEvent, patience_s: floa
         connect: returns a device's `run`; it may raise UnreachableError at once or only when run.
         on_event: is called from the threads of the pool.
         patience_s: how long a device waits for all its neighbours to be heard.
+        cut: breaks every connection; called on Ctrl-C, so that no thread waits for an answer nobody wants.
     """
     started = time.time()
     runs = {name: connect(name) for name in wanted.devices()}
     devices: dict[str, DeviceFacts] = {}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with _pool(AT_ONCE, cut) as pool:
         jobs = {pool.submit(_ask, wanted, name, run, on_event, patience_s): name for name, run in runs.items()}
         for job in as_completed(jobs):
             devices[jobs[job]] = job.result()
-    measured = [row for step in (1, -1) for row in _round(wanted, devices, runs, step, on_event)]
+    measured = [row for step in (1, -1) for row in _round(wanted, devices, runs, step, on_event, cut)]
     return Facts({name: devices[name] for name in wanted.devices()}, tuple(measured), started)
+
+
+@contextmanager
+def _pool(workers: int, cut: Callable[[], None]) -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            yield pool
+        except BaseException:
+            cut()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def _ask(wanted: Wanted, name: str, run: Run, on_event: OnEvent, patience_s: float) -> DeviceFacts:
@@ -86,7 +105,12 @@ def _reports(devices: Mapping[str, DeviceFacts], end: End) -> bool:
 
 
 def _round(
-    wanted: Wanted, devices: Mapping[str, DeviceFacts], runs: Mapping[str, Run], step: int, on_event: OnEvent
+    wanted: Wanted,
+    devices: Mapping[str, DeviceFacts],
+    runs: Mapping[str, Run],
+    step: int,
+    on_event: OnEvent,
+    cut: Callable[[], None],
 ) -> Iterable[flows.Measured]:
     rows = plan(wanted, devices, step)
     asked = flows.requests(rows, wanted.rate_floor)
@@ -94,9 +118,7 @@ def _round(
         return []
     name = f"flows round {1 if step > 0 else 2}"
     on_event(Event(time.time(), "verify", None, name, State.STARTED, f"{len(rows)} flows"))
-    with ThreadPoolExecutor(
-        min(len(asked), PUMPS_AT_ONCE)
-    ) as pool:  # all must pump at once: each waits for its partner
+    with _pool(min(len(asked), PUMPS_AT_ONCE), cut) as pool:  # all must pump at once: each waits for its partner
         jobs = {host: pool.submit(_pump, runs[host], request) for host, request in asked.items()}
         outputs = {host: job.result() for host, job in jobs.items()}
     measured = flows.parse(rows, outputs, wanted.rate_floor)

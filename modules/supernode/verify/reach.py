@@ -18,7 +18,7 @@ from testinfra.host import Host
 
 from supernode.clients.ssh import load_key
 from supernode.records import DeviceOutput, Outputs
-from supernode.verify.gather import Connect, Run, UnreachableError
+from supernode.verify.gather import Run, UnreachableError
 
 SSH_PORT = 22
 CONNECT_S = 10
@@ -44,6 +44,14 @@ class PinnedBackend(ParamikoBackend):  # type: ignore[misc]
     def __init__(self, address: str, user: str, key: Path, host_keys: tuple[str, ...], port: int = SSH_PORT) -> None:
         super().__init__(f"{user}@{address}", timeout=CONNECT_S)
         self._address, self._user, self._key, self._host_keys, self._port = address, user, key, host_keys, port
+        self._cut = False
+
+    def cut(self) -> None:
+        """Break the connection, now or once it is made."""
+        self._cut = True
+        made = self.__dict__.get("client")
+        if made is not None:
+            made.close()
 
     @functools.cached_property
     def client(self) -> paramiko.SSHClient:
@@ -69,8 +77,8 @@ class PinnedBackend(ParamikoBackend):  # type: ignore[misc]
         return client
 
     def _exec_command(self, command: bytes) -> tuple[int, bytes, bytes]:
-        transport = self.client.get_transport()
-        if transport is None:
+        transport = None if self._cut else self.client.get_transport()
+        if transport is None or self._cut:
             raise paramiko.SSHException("the connection is gone")
         channel = transport.open_session(timeout=CONNECT_S)
         channel.exec_command(command)
@@ -106,20 +114,35 @@ def _read(channel: paramiko.Channel, until: float) -> tuple[int, bytes, bytes]:
     return channel.recv_exit_status(), bytes(out), bytes(err)
 
 
-def connector(outputs: Outputs, login: Login) -> Connect:
-    """Return `connect` for `gather`: a device by its designed name, as the engine's outputs say where and who it is."""
+class Connections:
+    """`connect` for `gather`: a device by its designed name, as the engine's outputs say where and who it is.
 
-    def connect(name: str) -> Run:
-        device = outputs.devices.get(name)
+    Args:
+        outputs: where the devices are, and their pinned keys.
+        login: as whom.
+    """
+
+    def __init__(self, outputs: Outputs, login: Login) -> None:
+        self._outputs, self._login = outputs, login
+        self._backends: list[PinnedBackend] = []
+
+    def __call__(self, name: str) -> Run:
+        """Return a device's `run`; the connection is made when it is first asked."""
+        device = self._outputs.devices.get(name)
         if device is None:
             return _refuse("the engine knows no such device: it was not provisioned")
         if not device.host_keys:
             return _refuse(_state(device) or "no host key is known")
-        user = login.switch_user if device.kind == "switch" else login.user
-        host = Host(PinnedBackend(device.address, user, login.key, device.host_keys))
+        user = self._login.switch_user if device.kind == "switch" else self._login.user
+        backend = PinnedBackend(device.address, user, self._login.key, device.host_keys)
+        self._backends.append(backend)
+        host = Host(backend)
         return lambda command: run_on(host, command, device)
 
-    return connect
+    def cut(self) -> None:
+        """Break every connection, and make none any more: who waits for an answer gets an error at once."""
+        for backend in self._backends:
+            backend.cut()
 
 
 def _refuse(why: str) -> Run:

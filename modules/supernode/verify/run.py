@@ -35,6 +35,10 @@ def _silence(_event: Event) -> None:
     """Drop an event."""
 
 
+def _nothing() -> None:
+    """Break no connection: there are none."""
+
+
 @dataclass(frozen=True)
 class Case:
     """What one verification compares, and how it reaches the devices."""
@@ -42,10 +46,11 @@ class Case:
     wanted: Wanted
     connect: gather.Connect
     on_event: OnEvent = _silence
+    cut: Callable[[], None] = _nothing
 
     def findings(self) -> list[Finding]:
         """Gather the facts, judge them and name the causes."""
-        facts = gather.gather(self.wanted, self.connect, self.on_event)
+        facts = gather.gather(self.wanted, self.connect, self.on_event, cut=self.cut)
         return localise.explain(self.wanted, facts, gates.judge(self.wanted, facts))
 
     def places(self, check: str) -> list[str]:
@@ -59,7 +64,8 @@ def case(folder: EnvironmentFolder, design: Design, outputs: Outputs, on_event: 
     wanted = expected.read(expectations.build(design), images)
     access = design.environment.access
     login = reach.Login(access.user, folder.ssh_key_file, access.switch_user)
-    return Case(wanted, reach.connector(outputs, login), on_event)
+    connections = reach.Connections(outputs, login)
+    return Case(wanted, connections, on_event, connections.cut)
 
 
 def load(environment: str) -> Case:
@@ -80,6 +86,11 @@ class Session:
         self.case = case
         self.reported: list[Finding] = []
         self.broken: list[str] = []
+        self.stopped = False
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Tell Ctrl-C from what pytest also calls an interrupt: checks that cannot be collected."""
+        self.stopped = excinfo.type is KeyboardInterrupt
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Collect what each test asserted; a test that could not even begin makes the whole verification void."""
@@ -124,6 +135,7 @@ def verify(
 
     Raises:
         CouldNotRun: pytest could not collect or run the checks.
+        KeyboardInterrupt: Ctrl-C; the connections were broken first.
     """
     session = Session(case(folder, design, outputs, on_event))
     return run_tests(session, folder.name, run_dir=run_dir, junit=junit)
@@ -142,6 +154,8 @@ def run_tests(
         code = pytest.main(arguments, plugins=[session])
     if run_dir is not None:
         workspace.write_atomically(run_dir / "verify.log", printed.getvalue())
+    if session.stopped:
+        raise KeyboardInterrupt
     if code not in _RAN:
         lines = [line for line in printed.getvalue().splitlines() if line.strip()]
         raise CouldNotRun(str(rollout), f"pytest ended with {int(code)}: {lines[-1] if lines else 'no output'}")

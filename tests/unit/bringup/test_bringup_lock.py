@@ -60,10 +60,8 @@ def test_the_lock_goes_with_its_process_and_not_with_what_it_started(folder):
 
 
 def test_what_a_killed_run_left_working_is_waited_for_and_named(folder):
-    command = ["sh", "-c", "sleep 1"]
-    left = subprocess.Popen(
-        running.guarded(command, running.place(folder), "engine of stack lab"), env={"SUPERNODE_RUN": "run-1"}
-    )
+    command = running.guarded(["sh", "-c", "sleep 1"], running.new(running.place(folder)), "engine of stack lab")
+    left = subprocess.Popen(command, env={"SUPERNODE_RUN": "run-1"})
     wait_for(lambda: running.records(running.place(folder)))
     told = []
     with lock.occupied(folder, "bringup", told.append, limit_s=30):
@@ -74,7 +72,7 @@ def test_what_a_killed_run_left_working_is_waited_for_and_named(folder):
 
 
 def test_the_wait_has_an_end(folder):
-    command = running.guarded(["sleep", "60"], running.place(folder), "engine of stack lab")
+    command = running.guarded(["sleep", "60"], running.new(running.place(folder)), "engine of stack lab")
     left = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
         wait_for(lambda: running.records(running.place(folder)))

@@ -1,5 +1,6 @@
 """A verb that is told to stop ends in order: what it confirmed for one run is taken back."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -62,3 +63,19 @@ def test_in_another_thread_signals_are_left_alone():
     thread.start()
     thread.join()
     assert trouble == []
+
+
+def test_a_second_terminals_word_is_no_second_ctrl_c_and_a_third_ctrl_c_ends_it_at_once():
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with errors_end_the_process():
+                for _ in range(2):
+                    with contextlib.suppress(KeyboardInterrupt):
+                        os.kill(os.getpid(), signal.SIGINT)
+                    os.kill(os.getpid(), signal.SIGHUP)
+                    os.kill(os.getpid(), signal.SIGTERM)
+                os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            os._exit(9)  # a third one that runs what a first one runs
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == INTERRUPTED

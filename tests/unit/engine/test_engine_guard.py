@@ -134,7 +134,7 @@ def test_a_guard_that_is_killed_alone_interrupts_its_command(tmp_path):
 
 
 def test_the_record_names_the_command_while_it_works(tmp_path):
-    words = running.guarded(["sleep", "60"], tmp_path, "engine of stack lab")
+    words = running.guarded(["sleep", "60"], running.new(tmp_path), "engine of stack lab")
     process = subprocess.Popen(words, env={"SUPERNODE_RUN": "20261130-1"})
     wait_for(lambda: running.records(tmp_path))
     (record,) = running.records(tmp_path)

@@ -89,3 +89,18 @@ def test_a_sender_that_could_not_keep_its_pace_says_nothing_about_the_cable():
 def test_the_offer_lies_between_the_floor_and_what_would_queue():
     assert flows.offer(0.9) == pytest.approx(0.95)
     assert flows.offer(0.99) == pytest.approx(0.985)
+
+
+def test_it_ends_when_whoever_asked_is_gone_and_not_for_want_of_an_asker():
+    request = flows.requests([flow()], 0.9)["b"]
+    argv = shlex.split(device.command("pump_on_host", {**request, "connect_s": 3600}))
+    left = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with pytest.raises(subprocess.TimeoutExpired):
+        left.wait(0.5)
+    left.stdin.close()
+    assert left.wait(20) == 0
+    alone = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    with pytest.raises(subprocess.TimeoutExpired):
+        alone.wait(0.5)
+    alone.kill()
+    alone.wait()

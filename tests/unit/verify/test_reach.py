@@ -111,7 +111,7 @@ def test_a_hung_host_that_accepts_and_says_nothing_is_given_up(key, monkeypatch)
 
 def test_a_device_that_the_engine_does_not_know_is_unreachable_with_the_reason(key):
     failed = DeviceOutput("gpu-002", "machine", "r01u02", "127.0.0.1", "failed", "boot", "BMC does not answer")
-    connect = reach.connector(Outputs("lab", "", {"gpu-002": failed}), reach.Login("supernode", key, "admin"))
+    connect = reach.Connections(Outputs("lab", "", {"gpu-002": failed}), reach.Login("supernode", key, "admin"))
     with pytest.raises(UnreachableError, match="not provisioned"):
         connect("gpu-001")("facts")
     with pytest.raises(UnreachableError, match="failed in phase boot: BMC does not answer"):

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -12,7 +14,7 @@ from world import World
 
 from supernode.errors import CouldNotRun
 from supernode.records import DeviceOutput, Outputs, Verdict
-from supernode.verify import gates, localise, run
+from supernode.verify import gates, gather, localise, run
 from supernode.verify.facts.clock import Clock
 from supernode.verify.facts.identity import Identity
 from supernode.workspace import EnvironmentFolder
@@ -170,3 +172,26 @@ def test_outputs_say_which_image_is_expected(tmp_path):
     assert case.places("image") == ["gpu-001"]
     assert len(case.places("cabling")) == len(list(made.links))
     assert case.findings()[0].verdict is Verdict.FAIL, "no key and no machine: nothing is reached"
+
+
+def test_ctrl_c_breaks_the_connections_and_comes_back_as_itself(tmp_path):
+    world, asked, broken = World(), threading.Event(), threading.Event()
+
+    def answer(_command):
+        asked.set()
+        assert broken.wait(30)
+        raise gather.UnreachableError("cut")
+
+    def interrupt():
+        asked.wait(30)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    case = run.Case(world.wanted, lambda name: answer, cut=broken.set)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Thread(target=interrupt, daemon=True).start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run.run_tests(run.Session(case), "lab", run_dir=tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert broken.is_set()

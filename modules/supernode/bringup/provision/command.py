@@ -56,7 +56,7 @@ class Command(PulumiCommand):
         words = [self.command, "--non-interactive", *(arg for arg in args if arg != "--non-interactive")]
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
             process = subprocess.Popen(
-                running.guarded(words, self.records, _told(args)),
+                running.guarded(words, running.new(self.records), _told(args)),
                 cwd=cwd,
                 env={**os.environ, **additional_env},
                 stdin=subprocess.DEVNULL,

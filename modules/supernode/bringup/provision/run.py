@@ -298,6 +298,7 @@ def _each(session: Session, names: Sequence[str], work: Callable[[str], Result])
             wait(futures.values())
         except KeyboardInterrupt:
             session.command.interrupt()
+            session.progress("stopping: nothing new begins, what has begun is let end; Ctrl-C again cuts it off")
             try:
                 wait(futures.values())
             except KeyboardInterrupt:

@@ -59,12 +59,14 @@ class Session:
     Attributes:
         directory: the folder that holds Pulumi.yaml.
         settings: variables laid over the process's own when the engine starts.
+        progress: told one line at a time.
     """
 
     folder: EnvironmentFolder
     directory: Path
     settings: dict[str, str]
     command: Command
+    progress: Callable[[str], None] = lambda _line: None
 
     @classmethod
     def open(cls, folder: EnvironmentFolder, progress: Callable[[str], None], directory: Path | None = None) -> Session:
@@ -80,7 +82,7 @@ class Session:
         for stack in engines.renew_passphrase(folder, place / "stacks"):
             progress(f"stack {stack}: its passphrase is gone; its state, which holds no secret, takes a new one")
         settings = engines.environment(folder, engine)
-        return cls(folder, place, settings, Command(engine, running.place(folder)))
+        return cls(folder, place, settings, Command(engine, running.place(folder)), progress)
 
     def workspace(self) -> LocalWorkspace:
         """Return the Automation API's view of the project."""

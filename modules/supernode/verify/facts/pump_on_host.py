@@ -6,6 +6,8 @@ The request: serve [{key, address, port, device}], send [{key, source, address, 
 windows, connect_s. `device` is the port's name where the addresses are link-local, else "". The answer is one JSON
 line: served and offered {key: [bytes of each window]}, failed {key: why}.
 
+It ends when whoever asked is gone: it holds the ports that the next verification wants.
+
 Datagrams at a set pace, not TCP: acknowledgements would share the way back with another flow, and one slow cable would
 slow flows that never cross it in that direction. The pace stays below the declared rate, so that a healthy port queues
 nothing.
@@ -15,7 +17,10 @@ from __future__ import annotations
 
 import base64
 import json
+import os
+import select
 import socket
+import stat
 import struct
 import sys
 import time
@@ -171,15 +176,37 @@ def make(kind: type[Actor], rows: list[Row], request: Row, failed: dict[str, str
     return actors
 
 
+class Asker:
+    """Whoever asked, at the other end of standard input; where that is no open pipe or socket, nobody can be missed."""
+
+    _GONE = select.POLLHUP | select.POLLRDHUP | select.POLLERR
+
+    def __init__(self) -> None:
+        self._poll = select.poll()
+        try:
+            mode = os.fstat(0).st_mode
+        except OSError:
+            return
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            self._poll.register(0, select.POLLRDHUP)
+        if self.gone():
+            self._poll.unregister(0)
+
+    def gone(self) -> bool:
+        """Tell whether it is."""
+        return any(event & self._GONE for _, event in self._poll.poll(0))
+
+
 def main() -> None:
     """Answer the request."""
+    asker = Asker()
     request = json.loads(base64.b64decode(sys.argv[1]))
     failed: dict[str, str] = {}
     receivers = make(Receiver, request["serve"], request, failed)
     senders = make(Sender, request["send"], request, failed)
     actors: list[Receiver | Sender] = [*receivers, *senders]
     until = time.monotonic() + request["connect_s"] + request["warm_s"] + request["windows"] + TAIL_S + GRACE_S
-    while not all(actor.done for actor in actors) and time.monotonic() < until:
+    while not all(actor.done for actor in actors) and time.monotonic() < until and not asker.gone():
         for actor in actors:
             if not actor.done:
                 actor.tick(time.monotonic())
