@@ -3,6 +3,8 @@
 import json
 import shlex
 import subprocess
+import time
+from pathlib import Path
 
 import pytest
 
@@ -95,12 +97,20 @@ def test_it_ends_when_whoever_asked_is_gone_and_not_for_want_of_an_asker():
     request = flows.requests([flow()], 0.9)["b"]
     argv = shlex.split(device.command("pump_on_host", {**request, "connect_s": 3600}))
     left = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-    with pytest.raises(subprocess.TimeoutExpired):
-        left.wait(0.5)
+    wait_until_it_listens()
+    assert left.poll() is None
     left.stdin.close()
     assert left.wait(20) == 0
     alone = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    wait_until_it_listens()
     with pytest.raises(subprocess.TimeoutExpired):
-        alone.wait(0.5)
+        alone.wait(0.2)
     alone.kill()
     alone.wait()
+
+
+def wait_until_it_listens():
+    end = time.monotonic() + 20
+    while f"0100007F:{flows.PORT:04X} " not in Path("/proc/net/udp").read_text():
+        assert time.monotonic() < end, "timed out"
+        time.sleep(0.05)
