@@ -198,7 +198,7 @@ def test_a_medium_whose_token_is_spent_touches_no_disk(station: Station, tmp_pat
     medium = tmp_path / "spent.iso"
     planned = known.medium("gpu-001")
     assert planned is not None
-    iso.build(known.known().base, planned.seed, known.ca(), spent, planned.arguments, medium)
+    iso.build(known.known().base, planned.seed, known.trust().ca, spent, planned.arguments, medium)
     document = {"phase": "firstboot", "state": "ok", "host_keys": ["ssh-ed25519 AAAA"], "image": "", "detail": ""}
     assert tokens.report("gpu-001", spent, document).value == 204
     with guest(tmp_path, medium) as machine:

@@ -57,7 +57,7 @@ def seed(golden: image.ImageRef) -> dict[str, str]:
     bare = design.build(spec.read({"environment": LAB}))
     bound = {bare.hosts[0].slot: SlotRecord(identity=Identity(management_mac=MAC))}
     designed = design.build(spec.read({"environment": LAB, "machines": spec.machines_text(Machines(slots=bound))}))
-    made = media.medium(designed, "gpu-001", golden, "base", _ca(), KEY)
+    made = media.medium(designed, "gpu-001", golden, "base", media.SiteTrust(_ca(), "00"), KEY)
     return dict(made.seed)
 
 

@@ -47,7 +47,7 @@ def write(folder: EnvironmentFolder, design: Design, image: ImageRef, base: Base
     """
     identity = tls.ensure(folder, str(design.environment.site.serve.address))
     key = sshkey.ensure(folder)
-    planned = media.plan(design, image, base.digest, identity.ca.read_text(encoding="utf-8"), key)
+    planned = media.plan(design, image, base.digest, tls.trust(folder, identity), key)
     isos = {host.name: planned[host.name].digest if host.name in planned else "" for host in design.hosts}
     facts = Facts(design.digest, image.digest, os.path.relpath(identity.ca, folder.folder), isos)
     write_atomically(_path(folder), json.dumps({"schema": _SCHEMA, **asdict(facts)}, indent=2) + "\n")

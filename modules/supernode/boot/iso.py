@@ -85,9 +85,18 @@ def base_digest(image: ImageRef) -> str:
     )
 
 
-def digest(shared: str, seed: Mapping[str, str], ca: str, arguments: Arguments) -> str:
-    """Return the digest (SHA-256, hex) of one machine's medium; pure."""
-    inputs = {f"seed/{name}": seed[name].encode() for name in SEED}
+def digest(shared: str, seed: Mapping[str, str], ca: str, arguments: Arguments, secret: str) -> str:
+    """Return the digest (SHA-256, hex) of one machine's medium; pure.
+
+    Args:
+        shared: digest of what all media share.
+        seed: the seed's files.
+        ca: PEM of the server's CA.
+        arguments: the kernel's.
+        secret: the site's own; all the rest can be known to whoever knows the site, and the digest is the address.
+    """
+    inputs = {"secret": secret.encode()}
+    inputs |= {f"seed/{name}": seed[name].encode() for name in SEED}
     inputs |= {
         "base": shared.encode(),
         "ca": ca.encode(),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from supernode import catalog
 from supernode.boot import iso
@@ -32,19 +32,32 @@ class Medium:
     arguments: Arguments
 
 
+@dataclass(frozen=True)
+class SiteTrust:
+    """What a site's media rest on.
+
+    Attributes:
+        ca: PEM of the server's CA.
+        secret: makes their addresses ones that nobody can compute who does not have it.
+    """
+
+    ca: str
+    secret: str = field(repr=False)
+
+
 def base_url(environment: Environment) -> str:
     """Return where an environment's server is reached."""
     return f"https://{environment.site.serve.address}:{environment.site.serve.port}"
 
 
-def plan(design: Design, image: ImageRef, base_digest: str, ca: str, ssh_public_key: str) -> dict[str, Medium]:
+def plan(design: Design, image: ImageRef, base_digest: str, trust: SiteTrust, ssh_public_key: str) -> dict[str, Medium]:
     """Return every machine's medium, by host name; a quarantined slot without a known machine has none.
 
     Args:
         design: the Design.
         image: the golden image.
         base_digest: of what all media share.
-        ca: PEM of the server's CA.
+        trust: the server's CA, and what makes addresses.
         ssh_public_key: the operator's.
 
     Raises:
@@ -54,7 +67,7 @@ def plan(design: Design, image: ImageRef, base_digest: str, ca: str, ssh_public_
     problems: list[Problem] = []
     for host in design.hosts:
         try:
-            media[host.name] = medium(design, host.name, image, base_digest, ca, ssh_public_key)
+            media[host.name] = medium(design, host.name, image, base_digest, trust, ssh_public_key)
         except Refusal as refusal:
             problems += refusal.problems if host.state != "quarantined" else ()
     if problems:
@@ -62,9 +75,11 @@ def plan(design: Design, image: ImageRef, base_digest: str, ca: str, ssh_public_
     return media
 
 
-def medium(design: Design, name: str, image: ImageRef, base_digest: str, ca: str, ssh_public_key: str) -> Medium:
+def medium(
+    design: Design, name: str, image: ImageRef, base_digest: str, trust: SiteTrust, ssh_public_key: str
+) -> Medium:
     """Return one machine's medium; arguments and errors as in `plan`."""
-    texts = seed.build(design, name, image, ca, ssh_public_key)
+    texts = seed.build(design, name, image, trust.ca, ssh_public_key)
     base = base_url(design.environment)
     arguments = Arguments(
         image=f"{base}/images/{image.digest}.raw.zst",
@@ -74,7 +89,7 @@ def medium(design: Design, name: str, image: ImageRef, base_digest: str, ca: str
         report=f"{base}/report/{name}",
         port=iso.port_of(texts["network-config"]),
     )
-    digest = iso.digest(base_digest, texts, ca, arguments)
+    digest = iso.digest(base_digest, texts, trust.ca, arguments, trust.secret)
     return Medium(name, digest, f"{base}/boot/{name}/{digest}.iso", texts, arguments)
 
 

@@ -15,7 +15,7 @@ from supernode.boot import enrolment, image, iso, media, mirror, sshkey, tls
 from supernode.boot.enrolment import Enrolment
 from supernode.boot.image import ImageRef
 from supernode.boot.iso import Base
-from supernode.boot.media import Medium
+from supernode.boot.media import Medium, SiteTrust
 from supernode.design import Design
 from supernode.errors import CouldNotRun
 from supernode.workspace import EnvironmentFolder
@@ -97,7 +97,7 @@ class Site:
                 for old in path.parent.glob("*.iso"):
                     old.unlink()
                 token = self.enrolment.issue(host)
-                iso.build(self.known().base, planned.seed, self.ca(), token, planned.arguments, path)
+                iso.build(self.known().base, planned.seed, self.trust().ca, token, planned.arguments, path)
                 enrolment.disarm(self.folder.state, host)  # last: what was killed on the way is made anew
             elif not (path.is_file() and self.enrolment.alive(host)):
                 return None
@@ -121,10 +121,9 @@ class Site:
         except KeyError:
             return None
         key = sshkey.ensure(self.folder)
-        return media.medium(known.design, host, known.image, known.base.digest, self.ca(), key)
+        return media.medium(known.design, host, known.image, known.base.digest, self.trust(), key)
 
-    def ca(self) -> str:
-        """Return the PEM of the server's CA."""
+    def trust(self) -> SiteTrust:
+        """Return the server's CA, and what makes the media's addresses."""
         serve = self.known().design.environment.site.serve
-        identity = tls.ensure(self.folder, str(serve.address))
-        return identity.ca.read_text(encoding="utf-8")
+        return tls.trust(self.folder, tls.ensure(self.folder, str(serve.address)))

@@ -10,6 +10,7 @@ Keys are mode 0600. Certificates begin in 2020: a machine whose clock lost its b
 from __future__ import annotations
 
 import datetime
+import hmac
 import ipaddress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from supernode.boot import cache as store
 from supernode.boot import kept
+from supernode.boot.media import SiteTrust
 from supernode.workspace import EnvironmentFolder, give, write_atomically
 
 _BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
@@ -63,6 +65,13 @@ def ensure(folder: EnvironmentFolder, address: str) -> Identity:
         if not _fits(identity, address):
             _make_leaf(identity, ca_key, address)
     return identity
+
+
+def trust(folder: EnvironmentFolder, identity: Identity) -> SiteTrust:
+    """Return what the site's media rest on; their secret comes from the CA's key, and the key not from the secret."""
+    key = (folder.secrets / "serve-ca.key").read_bytes()
+    secret = hmac.digest(key, b"supernode: addresses of media", "sha256").hex()
+    return SiteTrust(identity.ca.read_text(encoding="utf-8"), secret)
 
 
 def _now() -> datetime.datetime:

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from supernode import design, spec
-from supernode.boot import iso, media
+from supernode.boot import iso, media, tls
 from supernode.boot.deploy import parts
 from supernode.boot.disk import Partition
 from supernode.boot.host import firstboot
 from supernode.boot.image import ImageRef
+from supernode.boot.media import SiteTrust
 from supernode.errors import Refusal
 from supernode.spec import Identity, Machines, SlotRecord
+from supernode.workspace import EnvironmentFolder
 
 LAB = (Path(__file__).resolve().parents[3] / "inventories/lab/environment.yml").read_text(encoding="utf-8")
 SEED = {"meta-data": "{}", "user-data": "#cloud-config\n{}", "network-config": "{}"}
@@ -26,6 +28,9 @@ ARGUMENTS = iso.Arguments(
     report="https://198.18.31.253:8443/report/gpu-001",
     port="02:00:00:00:00:11,198.18.0.11/23,198.18.0.1",
 )
+
+
+TRUST = SiteTrust("-----BEGIN CERTIFICATE-----", "ab" * 32)
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +50,17 @@ def designed():
 
 def test_a_digest_changes_with_each_thing_on_the_medium():
     digests = {
-        iso.digest("base", SEED, "ca", ARGUMENTS),
-        iso.digest("other", SEED, "ca", ARGUMENTS),
-        iso.digest("base", {**SEED, "user-data": "#cloud-config\n{ }"}, "ca", ARGUMENTS),
-        iso.digest("base", SEED, "another ca", ARGUMENTS),
+        iso.digest("base", SEED, "ca", ARGUMENTS, "s"),
+        iso.digest("other", SEED, "ca", ARGUMENTS, "s"),
+        iso.digest("base", {**SEED, "user-data": "#cloud-config\n{ }"}, "ca", ARGUMENTS, "s"),
+        iso.digest("base", SEED, "another ca", ARGUMENTS, "s"),
+        iso.digest("base", SEED, "ca", ARGUMENTS, "another secret"),
         *(
-            iso.digest(
-                "base", SEED, "ca", dataclasses.replace(ARGUMENTS, **{field.name: getattr(ARGUMENTS, field.name) * 2})
-            )
-            for field in dataclasses.fields(ARGUMENTS)
+            iso.digest("base", SEED, "ca", dataclasses.replace(ARGUMENTS, **{name: getattr(ARGUMENTS, name) * 2}), "s")
+            for name in (field.name for field in dataclasses.fields(ARGUMENTS))
         ),
     }
-    assert len(digests) == 4 + len(dataclasses.fields(ARGUMENTS))
+    assert len(digests) == 5 + len(dataclasses.fields(ARGUMENTS))
 
 
 def test_the_menu_gives_every_argument_as_one_word_that_nothing_expands():
@@ -76,7 +80,7 @@ def test_the_port_is_read_from_the_network_config():
 
 
 def test_every_machine_has_a_medium_of_its_own_under_its_own_name(designed, image):
-    planned = media.plan(designed, image, "base", "ca", "ssh-ed25519 AAAA")
+    planned = media.plan(designed, image, "base", TRUST, "ssh-ed25519 AAAA")
     assert set(planned) == {host.name for host in designed.hosts}
     assert len({medium.digest for medium in planned.values()}) == len(planned)
     one = planned["gpu-003"]
@@ -89,12 +93,12 @@ def test_every_machine_has_a_medium_of_its_own_under_its_own_name(designed, imag
 def test_slots_without_a_machine_are_all_named_at_once(image):
     bare = design.build(spec.read({"environment": LAB}))
     with pytest.raises(Refusal) as caught:
-        media.plan(bare, image, "base", "ca", "key")
+        media.plan(bare, image, "base", TRUST, "key")
     assert len(caught.value.problems) == len(bare.hosts)
 
 
 def test_first_boot_knows_every_key_of_the_seed(designed, image):
-    seed = media.medium(designed, "gpu-001", image, "base", "-----BEGIN CERTIFICATE-----", "ssh-ed25519 AAAA").seed
+    seed = media.medium(designed, "gpu-001", image, "base", TRUST, "ssh-ed25519 AAAA").seed
     user = firstboot.parse_user_data(seed["user-data"])
     assert set(user) <= firstboot.HANDLED
     assert user["hostname"] == "gpu-001"
@@ -113,3 +117,27 @@ def test_drivers_come_with_what_they_need_and_nothing_else():
     assert "sound" not in parts.keep_files(dep, files)
     aliases = "# made by depmod\nalias pci:v*bc01sc08i02* nvme\nalias pci:snd* sound\nalias x nvme_core\n"
     assert parts.keep_aliases(aliases, files) == "alias pci:v*bc01sc08i02* nvme\nalias x nvme_core\n"
+
+
+def test_who_knows_all_of_a_site_but_its_secret_cannot_tell_an_address(designed, image):
+    """Known bad: every input of the address was public (names, MACs, CA certificate, public key), so it was, too."""
+    known = {name: SiteTrust(TRUST.ca, secret) for name, secret in (("ours", "ab" * 32), ("guess", "ac" * 32))}
+    ours, guess = (media.plan(designed, image, "base", trust, "ssh-ed25519 AAAA") for trust in known.values())
+    assert {m.digest for m in ours.values()}.isdisjoint(m.digest for m in guess.values())
+    assert all(len(bytes.fromhex(m.digest)) * 8 >= 128 for m in ours.values())
+    assert ours["gpu-001"].seed == guess["gpu-001"].seed
+    assert "ab" * 32 not in repr(known["ours"])
+
+
+def test_the_secret_is_as_long_as_it_looks_and_the_site_s_own(tmp_path):
+    found = []
+    for name in ("one", "two"):
+        place = tmp_path / "inventories" / name
+        place.mkdir(parents=True)
+        folder = EnvironmentFolder(name, place, tmp_path)
+        trust = tls.trust(folder, tls.ensure(folder, "127.0.0.1"))
+        assert trust == tls.trust(folder, tls.ensure(folder, "127.0.0.2"))  # another address of the server: the same
+        assert len(bytes.fromhex(trust.secret)) == 32
+        assert trust.secret not in "".join(p.read_text() for p in tmp_path.rglob("*") if p.is_file())
+        found.append(trust.secret)
+    assert found[0] != found[1]

@@ -1,12 +1,15 @@
 """A medium has a live token only when somebody is about to boot its machine."""
 
+import asyncio
 import ipaddress
 from types import SimpleNamespace
 
 import pytest
+from aiohttp.test_utils import TestClient, TestServer
 
-from supernode.boot import enrolment, site
+from supernode.boot import enrolment, routes, site
 from supernode.boot.enrolment import Answer
+from supernode.boot.media import SiteTrust
 from supernode.workspace import EnvironmentFolder
 
 HOST, DIGEST, OTHER = "gpu-001", "ab" * 32, "cd" * 32
@@ -27,8 +30,8 @@ class Site(site.Site):
     def medium(self, host):
         return SimpleNamespace(digest=self.digest, seed={}, arguments=None) if host == HOST else None
 
-    def ca(self):
-        return ""
+    def trust(self):
+        return SiteTrust("", "")
 
 
 @pytest.fixture
@@ -144,3 +147,42 @@ def test_revoking_keeps_what_was_reported_and_leaves_others_alone(here):
 def test_a_site_that_never_served_has_nothing_to_revoke(tmp_path):
     enrolment.revoke(tmp_path, HOST)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_over_the_wire_a_used_seed_is_gone_and_its_token_opens_nothing(here):
+    """The medium, a report, the medium again, the report again with another key, and all of it after a revocation."""
+    here.admits = lambda address: True
+    path, enrolled = f"/boot/{HOST}/{DIGEST}.iso", f"/report/{HOST}"
+
+    async def go():
+        async with TestClient(TestServer(routes.application(here))) as client:
+
+            async def report(token, **changes):
+                bearer = {"Authorization": f"Bearer {token}"}
+                return (await client.post(enrolled, json={**DONE, **changes}, headers=bearer)).status
+
+            async def medium():
+                answer = await client.get(path)
+                return answer.status, await answer.text()
+
+            assert (await medium())[0] == 410
+            assert (await client.get(path.replace("ab", "ac"))).status == 404
+            enrolment.arm(here.folder.state, HOST)
+            status, token = await medium()
+            assert status == 200
+            assert len(token) * 6 >= 128
+            assert await report("guess") == 401
+            assert await report(token) == 204
+            assert (await medium())[0] == 410
+            assert await report(token, host_keys=["ssh-ed25519 BBBB"]) == 401
+            assert await report(token, phase="deploy") == 401
+            enrolment.arm(here.folder.state, HOST)
+            status, second = await medium()
+            assert status == 200
+            enrolment.revoke(here.folder.state, HOST)
+            assert await report(second) == 401
+            assert (await medium())[0] == 410
+            assert await report(token) == 401
+
+    asyncio.run(go())
+    assert here.enrolment.read(HOST)["host_keys"] == ["ssh-ed25519 AAAA"]
