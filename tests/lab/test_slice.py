@@ -55,11 +55,11 @@ def cable_of(rows, device, port):
     return next(c for c, row in rows.items() if (row["a_device"], row["a_port"]) == (device, port))
 
 
-def redfish(site, address, path, body=None, password=""):
-    """Speak to a BMC as somebody who is not supernode would."""
+def redfish(site, row, path, body=None, password=""):
+    """Speak to the BMC of a row of bmc.csv as somebody who is not supernode would."""
     context = ssl.create_default_context(cafile=str(site.folder / "delivery" / "bmc-ca.pem"))
-    slot = next(row["slot"] for row in artefact(site, "bmc.csv") if row["bmc_address"].split("/")[0] == address)
-    secret = password or (site.folder / "secrets" / "bmc" / slot).read_text().strip()
+    address = row["bmc_address"].split("/")[0]
+    secret = password or (site.folder / "secrets" / "bmc" / row["slot"]).read_text().strip()
     login = b64encode(f"admin:{secret}".encode()).decode()
     request = urllib.request.Request(
         f"https://{address}{path}",
@@ -113,11 +113,10 @@ def test_every_controller_has_a_password_of_its_own(site):
     assert {stat.S_IMODE(path.stat().st_mode) for path in secrets.values()} == {0o600}
     assert len({path.read_text() for path in secrets.values()}) == len(rows) == 9
     for row in rows:
-        address = row["bmc_address"].split("/")[0]
-        assert redfish(site, address, SYSTEM)["PowerState"] == "On"
+        assert redfish(site, row, SYSTEM)["PowerState"] == "On"
         label = (site.folder / "delivery" / "bmc-factory" / row["slot"]).read_text().strip()
         with pytest.raises(urllib.error.HTTPError, match="401"):
-            redfish(site, address, SYSTEM, password=label)
+            redfish(site, row, SYSTEM, password=label)
 
 
 def test_no_secret_is_kept_and_every_token_is_dead(site):
@@ -178,9 +177,8 @@ def test_playbook_alone_with_the_linear_strategy_changes_nothing(site):
 
 
 def test_power_off_shows_as_drift_and_up_mends_it(site):
-    rows = artefact(site, "bmc.csv")
-    address = next(row["bmc_address"].split("/")[0] for row in rows if row["device"] == "gpu-004")
-    redfish(site, address, "/redfish/v1/Systems/1/Actions/ComputerSystem.Reset", {"ResetType": "ForceOff"})
+    bmc = next(row for row in artefact(site, "bmc.csv") if row["device"] == "gpu-004")
+    redfish(site, bmc, f"{SYSTEM}/Actions/ComputerSystem.Reset", {"ResetType": "ForceOff"})
     rows = site.json("plan", NAME, "--live")["live"]
     drifted = [row for row in rows if row["resource"] == "gpu-004"]
     assert drifted, rows
@@ -191,7 +189,7 @@ def test_power_off_shows_as_drift_and_up_mends_it(site):
     assert "power" in seen.stdout
     mended = site.call("sh", "-ec", f"{shell} pulumi up -y -s {NAME}", timeout=600)
     assert mended.returncode == 0, mended.stdout[-4000:] + mended.stderr[-2000:]
-    assert redfish(site, address, "/redfish/v1/Systems/1")["PowerState"] == "On"
+    assert redfish(site, bmc, SYSTEM)["PowerState"] == "On"
     site.supernode("verify", NAME)
 
 
