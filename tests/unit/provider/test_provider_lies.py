@@ -224,6 +224,10 @@ def test_a_dead_host_is_named(tmp_path):
     is_named(tmp_path, {"host-dead": {}}, "deploy", *words, bios={})
 
 
+def test_a_host_that_is_dead_before_its_settings_are_applied_is_named(tmp_path):
+    is_named(tmp_path, {"host-dead": {}}, "bios", "shows no sign of life: PowerState On", "in two starts")
+
+
 def test_a_host_that_comes_to_life_at_the_second_start_is_deployed(tmp_path):
     async def scenario(stand):
         made = asyncio.create_task(stand.create())

@@ -45,7 +45,7 @@ async def run(job: Job) -> None:
         await _stage(job, bios, different)
         waiting += not await _restart(job, different, job.phase_deadline.part(_share(job, cycle)))
         if waiting == PATIENT:
-            raise PhaseFailedError(f"BIOS settings stay pending after two restarts: {await _pending(job, different)}")
+            await _give_up(job, different)
     bios = await _bios(job)
     job.seen.bios = {k: (bios.get("Attributes") or {}).get(k) for k in wanted}
     if left := differences(wanted, bios.get("Attributes") or {}):
@@ -170,10 +170,7 @@ async def _restart(job: Job, different: Mapping[str, Any], deadline: Deadline) -
     """Go through POST: a running system is asked first, and forced when it does not go down.
 
     Returns:
-        whether nothing is pending any more; False when POST went by and left it pending.
-
-    Raises:
-        LateError: POST did not get as far as that.
+        whether nothing is pending any more.
     """
     if await job.bmc.ask_restart():
         try:
@@ -181,16 +178,27 @@ async def _restart(job: Job, different: Mapping[str, Any], deadline: Deadline) -
             return True
         except LateError:
             job.scene.say("bios", "the system does not restart by itself: forcing it")
+    job.traces = await life.traces(job)
     await job.bmc.restart(deadline)
     try:
         await _applied(job, different, deadline, fresh=True)
         return True
-    except LateError:
-        progress = life.progress_of(await job.bmc.read())
-        if progress and progress not in life.THROUGH:
-            raise
-        job.scene.say("bios", "POST went by and left the settings pending")
+    except LateError as error:
+        job.scene.say("bios", f"{error}; they are still pending")
         return False
+
+
+async def _give_up(job: Job, different: Mapping[str, Any]) -> None:
+    """Say why settings are pending still: the machine does nothing, does not get through POST, or POST ignores them.
+
+    Raises:
+        PhaseFailedError, LateError: as it is.
+    """
+    if dead := await life.missing(job):
+        raise PhaseFailedError(f"{dead}, in two starts")
+    if stuck := await life.in_post(job):
+        raise LateError(f"POST did not apply {', '.join(sorted(different))}: {stuck}", job.phase_deadline.seconds)
+    raise PhaseFailedError(f"BIOS settings stay pending after two restarts: {await _pending(job, different)}")
 
 
 async def _applied(job: Job, different: Mapping[str, Any], deadline: Deadline, fresh: bool = False) -> None:
