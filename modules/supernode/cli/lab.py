@@ -130,21 +130,24 @@ def fault(
     targets: Annotated[list[str] | None, typer.Argument(help="a server, or a cable (C00001 or gpu-001:rail0)")] = None,
     set_: Annotated[list[str] | None, typer.Option("--set", help="an argument, e.g. factor=0.3")] = None,
     clear: Annotated[bool, typer.Option("--clear", help="take it away")] = False,
+    known: Annotated[bool, typer.Option("--known", help="list the faults that there are")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Inject a fault, take one away, or list them. Without a running lab it waits for the next start; stop forgets all.
 
-    bmc-dead, bmc-slow, bmc-503, host-never-boots, host-hung and kernel-message take a server; missing-cable and
-    slow-link a cable; swap-cable two.
-
     Example: sudo supernode lab fault lab swap-cable gpu-002:rail1 gpu-002:rail5
     Example: sudo supernode lab fault lab slow-link C00042 --set factor=0.3
     Example: sudo supernode lab fault lab slow-link C00042 --clear
+    Example: supernode lab fault lab --known
     """
     from supernode.errors import WrongInput
     from supernode.lab import faults, inject
 
     lab = Path(environment).name
+    if known:
+        rows = _known_faults()
+        emit(rows, as_json=as_json, text=lambda: _known_lines(rows))
+        return
     with errors_end_the_process():
         if name is None:
             stand = inject.standing(lab)
@@ -261,6 +264,24 @@ def _status_table(answer: Mapping[str, Any]) -> Any:
         switches.add_row(*(str(row[column.header]) for column in switches.columns))
     headline = f"lab {answer['lab']}: {answer['phase']}, {answer['cables']} cables"
     return Group(headline, servers, switches, _fault_lines(answer["faults"]))
+
+
+def _known_faults() -> list[dict[str, Any]]:
+    from supernode.lab import faults
+
+    return [
+        {"name": k.name, "about": k.about, "targets": k.targets, "arguments": dict(k.arguments), "source": k.source}
+        for k in faults.KINDS.values()
+    ]
+
+
+def _known_lines(rows: Sequence[Mapping[str, Any]]) -> str:
+    blocks = []
+    for row in rows:
+        arguments = " ".join(f"--set {key}={value}" for key, value in row["arguments"].items())
+        lines = [" ".join(filter(None, [row["name"], *row["targets"], arguments])), f"    {row['about']}"]
+        blocks.append("\n".join([*lines, *([f"    seen: {row['source']}"] if row["source"] else [])]))
+    return "\n".join(blocks)
 
 
 def _fault_lines(stand: Sequence[Mapping[str, Any]]) -> str:

@@ -23,6 +23,8 @@ class FaultKind:
         targets: what it is done to, one word for each.
         arguments: their defaults; an argument has its default's type.
         lasting: stands until it is cleared, also over a start; others happen once.
+        choices: what an argument that is a word may be.
+        source: where something real was seen to behave so; empty for what needs no witness.
     """
 
     name: str
@@ -30,12 +32,17 @@ class FaultKind:
     targets: tuple[str, ...]
     arguments: Mapping[str, Any] = field(default_factory=dict)
     lasting: bool = True
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    source: str = ""
 
 
 KINDS: Mapping[str, FaultKind] = {
     kind.name: kind
     for kind in (
-        *(FaultKind(kind.name, kind.about, ("SERVER",), kind.arguments) for kind in bmc_faults.KINDS.values()),
+        *(
+            FaultKind(k.name, k.about, ("SERVER",), k.arguments, choices=k.choices, source=k.source)
+            for k in bmc_faults.KINDS.values()
+        ),
         FaultKind(
             "host-hung", "the system stops between two instructions, until power is cut", ("SERVER",), lasting=False
         ),
@@ -96,6 +103,8 @@ def checked(name: str, targets: Sequence[str], arguments: Mapping[str, Any]) -> 
         if key not in kind.arguments:
             raise WrongInput(name, f"takes no argument {key!r}", f"its arguments: {_list(kind.arguments)}")
         given[key] = _typed(name, key, value, kind.arguments[key])
+        if key in kind.choices and given[key] not in kind.choices[key]:
+            raise WrongInput(name, f"cannot take {key}={value!r}", f"{key} is one of {', '.join(kind.choices[key])}")
     return Fault(name, tuple(targets), {**kind.arguments, **given})
 
 
