@@ -15,8 +15,10 @@ import pytest
 from bmc_bench import PASSWORD, V1, bench
 
 from supernode import catalog
-from supernode.bringup.survey import operations, run, scrub
-from supernode.bringup.survey.look import BmcAccess, Looker, walk
+from supernode.bringup.survey import controllers, operations, run, scrub
+from supernode.bringup.survey.conclude import conclude
+from supernode.bringup.survey.look import BmcAccess, Looker, Walked
+from supernode.bringup.survey.observed import Observations
 from supernode.clients.redfish import RedfishError
 from supernode.lab.bmc import replay
 from supernode.lab.bmc.certificates import Authority
@@ -306,8 +308,33 @@ def test_a_resource_that_is_named_and_not_given_is_left_out_and_a_walk_ends():
             return {name: {"@odata.id": f"{V1}/{name}"} for name in ("Systems", "Chassis")}
         return {"Members": [{"@odata.id": f"{path}/{n}"} for n in (1, 2)]}
 
-    found = asyncio.run(walk(get, whole=False))
+    walked = Walked()
+    asyncio.run(walked.walk(get, whole=False))
+    found = walked.found
     assert f"{V1}/Systems" not in found
     assert f"{V1}/Chassis/1" in found
     assert len(found) <= 600
     assert set(asked.values()) == {1}
+
+
+def test_a_resource_that_is_there_and_cannot_be_had_is_listed_not_taken_for_absent(tmp_path):
+    """A busy BMC that keeps its chassis to itself is not one that does not say where it stands."""
+
+    async def go():
+        async with bench(tmp_path / "bmc", kind=KIND) as b:
+            walked = Walked()
+
+            async def get(path):
+                if path.startswith(f"{V1}/Chassis/"):
+                    raise RedfishError("10.0.0.1", f"GET {path} answers 503", 503)
+                return await b.client.read(path)
+
+            await walked.walk(get, whole=False)
+            return walked
+
+    walked = asyncio.run(go())
+    seen = controllers.read("10.0.0.1", "f" * 64, walked.found, 0.0, walked.unread)
+    assert list(seen.unread) == [f"{V1}/Chassis/1"]
+    found = conclude(Observations((seen,)))
+    told = [(row.check, row.verdict) for row in found.findings if row.check in ("reach", "place")]
+    assert told == [("reach", "unknown")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from ipaddress import IPv4Interface
 from typing import Any
@@ -15,7 +15,9 @@ from supernode.bringup.survey.tree import Document, follow, members
 _WELL = {"OK", "", "None"}
 
 
-def read(address: str, fingerprint: str, tree: Tree, now: float) -> ControllerSeen:
+def read(
+    address: str, fingerprint: str, tree: Tree, now: float, unread: Mapping[str, str] | None = None
+) -> ControllerSeen:
     """Read a tree.
 
     Args:
@@ -23,10 +25,12 @@ def read(address: str, fingerprint: str, tree: Tree, now: float) -> ControllerSe
         fingerprint: of the certificate that it showed.
         tree: what it answered.
         now: seconds since the epoch when it did.
+        unread: see ControllerSeen.
     """
     _, system = trees.system(tree)
     if not system:
-        return ControllerSeen(address, why="manages no server", fingerprint=fingerprint)
+        why = next(iter((unread or {}).values()), "manages no server")
+        return ControllerSeen(address, why=why, fingerprint=fingerprint)
     manager, chassis = trees.manager(tree, system), trees.chassis(tree, system)
     bios = follow(tree, system, "Bios")
     return ControllerSeen(
@@ -44,6 +48,7 @@ def read(address: str, fingerprint: str, tree: Tree, now: float) -> ControllerSe
         firmware=_firmware(tree),
         clock_offset_s=_offset(manager, now),
         unhealthy=_unhealthy(system, manager, chassis),
+        unread=dict(unread or {}),
     )
 
 

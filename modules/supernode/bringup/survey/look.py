@@ -23,6 +23,8 @@ from supernode.verify.facts.raw import Raw
 
 AT_ONCE = 16
 LEAST_RESOURCES, MOST_RESOURCES = 600, 6000  # of one BMC: what a survey needs, and a whole tree
+CONTROLLER_S, WHOLE_S, DEVICE_S = 300.0, 3600.0, 180.0  # for one of them
+_ABSENT = {400, 404, 405, 410, 501}
 PATIENCE = redfish.Patience(answer_s=20.0, tries=3, longest_s=5.0)
 COMMAND_S = 20.0
 Device = TypeVar("Device", bound=DeviceSeen)
@@ -70,18 +72,23 @@ class Looker:
 
     async def controller(self, access: BmcAccess, *, whole: bool = False) -> tuple[ControllerSeen, Tree]:
         """Read one BMC: all that its resources refer to, or only what a survey needs of it."""
-        found: Tree = {}
+        walked = Walked()
         async with self._gate:
             self.say(access.address, "")
+            limit = WHOLE_S if whole else CONTROLLER_S
             try:
-                print_, found = await self._tree(access, whole=whole)
-                seen = controllers.read(access.address, print_, found, time.time())
+                async with asyncio.timeout(limit):
+                    shown = await self._tree(access, walked, whole=whole)
+                seen = controllers.read(access.address, shown, walked.found, time.time(), walked.unread)
             except SupernodeError as error:
                 seen = ControllerSeen(access.address, why=_said(error))
-        self.say(access.address, seen.why or f"{len(found)} resources")
-        return seen, found
+            except TimeoutError:
+                seen = ControllerSeen(access.address, why=f"not read within {limit:g} s")
+        self.say(access.address, seen.why or f"{len(walked.found)} resources")
+        return seen, {} if seen.why else walked.found
 
-    async def _tree(self, access: BmcAccess, *, whole: bool) -> tuple[str, Tree]:
+    async def _tree(self, access: BmcAccess, walked: Walked, *, whole: bool) -> str:
+        """Walk a controller's tree; return the fingerprint of the certificate that it showed."""
         shown = await redfish.fingerprint(access.address)
         if access.pin and shown != access.pin:
             raise CouldNotRun(access.address, f"shows another certificate than the pinned one: {shown}")
@@ -90,9 +97,10 @@ class Looker:
         async with redfish.connect(*login, pin=access.pin, look=True) as client:
             client.exchanges = deque()  # all of them, not the last few
             try:
-                return shown, await walk(client.get, whole=whole)
+                await walked.walk(client.get, whole=whole)
             finally:
                 self.told += [(access.address, row) for row in client.exchanges]
+        return shown
 
     async def host(self, access: DeviceAccess) -> HostSeen:
         """Ask one host."""
@@ -129,9 +137,12 @@ class Looker:
             self.say(access.address, "")
             try:
                 key = await self._secret(access.key)
-                seen = await self._logged_in(access, key, ask)
+                async with asyncio.timeout(DEVICE_S):
+                    seen = await self._logged_in(access, key, ask)
             except SupernodeError as error:
                 seen = kind(access.address, why=_said(error))
+            except TimeoutError:
+                seen = kind(access.address, why=f"not asked within {DEVICE_S:g} s")
         lacking = ", ".join(seen.unseen)
         self.say(access.address, seen.why or (f"not seen: {lacking}" if lacking else "asked"))
         return seen
@@ -162,41 +173,48 @@ class Looker:
         return "".join(f"{row}\n" for row in rows)
 
 
-async def walk(get: Get, *, whole: bool) -> Tree:
-    """Read a Redfish tree from its root on, a layer at a time.
+@dataclass
+class Walked:
+    """A Redfish tree while it is read.
 
-    The first resource that needs a login is read alone: a refused password counts against the account once, not once
-    for each of a layer.
-
-    Raises:
-        CouldNotRun: no answer, or the login is refused.
+    Attributes:
+        found: path to document.
+        unread: path to what was answered, of resources that are there and could not be had.
     """
-    limit = MOST_RESOURCES if whole else LEAST_RESOURCES
-    found: dict[str, Mapping[str, Any]] = {}
-    refused: list[redfish.RedfishError] = []
-    layer, asked = [trees.ROOT], {trees.ROOT}
-    while layer:
-        rest = list(layer)
-        while rest and len(found) <= 1:
-            await _read(get, rest.pop(0), found, refused)
-        await asyncio.gather(*(_read(get, path, found, refused) for path in rest))
-        reached = [(path, found[path]) for path in layer if path in found]
-        onward = (to for path, document in reached for to in trees.onward(path, document, whole=whole))
-        layer = [to for to in dict.fromkeys(onward) if to not in asked][: max(0, limit - len(asked))]
-        asked.update(layer)
-    if len(found) <= 1 and refused:
-        raise refused[0]
-    return found
 
+    found: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
 
-async def _read(get: Get, path: str, into: dict[str, Mapping[str, Any]], refused: list[redfish.RedfishError]) -> None:
-    """Fetch one resource; one that the BMC names and does not give is left out, as a survey has to live with."""
-    try:
-        into[path] = await get(path + "/" if path == trees.ROOT else path)
-    except redfish.RedfishError as error:
-        refused.append(error)
-        if error.status == 401 or path == trees.ROOT:
-            raise
+    async def walk(self, get: Get, *, whole: bool) -> None:
+        """Read from the root on, a layer at a time.
+
+        The first resource that needs a login is read alone: a refused password counts against the account once, not
+        once for each of a layer.
+
+        Raises:
+            CouldNotRun: no answer, or the login is refused.
+        """
+        limit = MOST_RESOURCES if whole else LEAST_RESOURCES
+        layer, asked = [trees.ROOT], {trees.ROOT}
+        while layer:
+            rest = list(layer)
+            while rest and len(self.found) <= 1:
+                await self._read(get, rest.pop(0))
+            await asyncio.gather(*(self._read(get, path) for path in rest))
+            reached = [(path, self.found[path]) for path in layer if path in self.found]
+            onward = (to for path, document in reached for to in trees.onward(path, document, whole=whole))
+            layer = [to for to in dict.fromkeys(onward) if to not in asked][: max(0, limit - len(asked))]
+            asked.update(layer)
+
+    async def _read(self, get: Get, path: str) -> None:
+        """Fetch one resource; one that the BMC names and does not have is left out, as a survey has to live with."""
+        try:
+            self.found[path] = await get(path + "/" if path == trees.ROOT else path)
+        except redfish.RedfishError as error:
+            if error.status == 401 or path == trees.ROOT:
+                raise
+            if error.status not in _ABSENT:
+                self.unread[path] = error.what
 
 
 async def _run(session: ssh.Ssh, commands: Mapping[str, Sequence[str]]) -> dict[str, Raw]:

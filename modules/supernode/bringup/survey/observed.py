@@ -52,6 +52,7 @@ class ControllerSeen:
         clock_offset_s: its clock minus ours, None when it does not say.
         unhealthy: resource to health, of those that are not well.
         label: what a sheet calls its machine.
+        unread: path to what was answered, of resources that are there and could not be had.
     """
 
     address: str
@@ -70,6 +71,7 @@ class ControllerSeen:
     clock_offset_s: float | None = None
     unhealthy: Mapping[str, str] = field(default_factory=dict)
     label: str = ""
+    unread: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

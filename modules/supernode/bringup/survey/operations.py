@@ -130,14 +130,13 @@ def _firmware(case: _Case) -> Iterator[Operation]:
 def _access(case: _Case) -> Iterator[Operation]:
     service = follow(case.tree, case.root, "SessionService")
     count = follow(case.tree, service, "Sessions").get("Members@odata.count")
-    limit = f"time out {service['SessionTimeout']} s" if "SessionTimeout" in service else ""
-    yield Operation(
-        "sessions", YES if service else NO, "; ".join(filter(None, [limit])) if count is not None else limit
-    )
+    used = [f"{count} in use"] if count is not None else []
+    limit = [f"time out {service['SessionTimeout']} s"] if "SessionTimeout" in service else []
+    yield Operation("sessions", YES if service else NO, "; ".join((*used, *limit)))
     accounts = follow(case.tree, case.root, "AccountService")
     rows = [d for _, d in members(case.tree, accounts, "Accounts")]
-    used = [f"{d.get('UserName')} ({d.get('RoleId', '?')})" for d in rows if d.get("UserName")]
-    yield Operation("accounts", YES if rows else NO, ", ".join(used))
+    names = [f"{d.get('UserName')} ({d.get('RoleId', '?')})" for d in rows if d.get("UserName")]
+    yield Operation("accounts", YES if rows else NO, ", ".join(names))
     low, high = accounts.get("MinPasswordLength"), accounts.get("MaxPasswordLength")
     changes = f"length {low} to {high}" if low is not None or high is not None else "lengths unsaid"
     yield Operation("change a password", YES if rows else NO, changes if rows else "")

@@ -163,7 +163,7 @@ def _unknown(machine: Machine) -> Iterator[Finding]:
     ):
         cause = f"{machine.place} shows no network port at {', '.join(lacking)}, where a {machine.kind} has one"
         yield Finding("kind", machine.place, Verdict.FAIL, "every port of its kind", "ports missing", cause=cause)
-    if controller is not None and not controller.placement.slot:
+    if controller is not None and not controller.placement.slot and not controller.unread:
         cause = f"the chassis behind {controller.address} does not say where it stands (Location.Placement)"
         hint = "set rack and unit on the BMC, or give them by a rack sheet"
         yield Finding("place", machine.place, Verdict.FAIL, "rack and unit", "none", cause=cause, hint=hint)
@@ -185,6 +185,10 @@ def _from_a_sheet(controller: ControllerSeen) -> bool:
 
 
 def _health(machine: Machine, controller: ControllerSeen) -> Iterator[Finding]:
+    if controller.unread:
+        cause = f"{machine.place}: {len(controller.unread)} resources of its BMC could not be read"
+        evidence = tuple(controller.unread.values())[:5]
+        yield Finding("reach", machine.place, Verdict.UNKNOWN, "an answer", "an error", cause=cause, evidence=evidence)
     for path, health in controller.unhealthy.items():
         cause = f"{machine.place}: {path} is {health}"
         yield Finding("health", machine.place, Verdict.FAIL, "OK", health, cause=cause)
