@@ -74,9 +74,11 @@ def test_what_shows_was_observed_and_with_the_cable_back_nothing_is_wrong(cluste
         "site.domain", "site.networks.management.cidr", "site.networks.management.gateway", "site.networks.bmc.cidr",
         "site.networks.bmc.gateway", "site.networks.loopbacks.cidr", "site.networks.rails.cidr", "site.time_servers",
         "site.serve.address", "site.serve.port", "racks.r01", "racks.r02", "pools.gpu.kind", "pools.gpu.count",
+        "fabric.leaf", "fabric.spine",
         "fabric.spines", "fabric.mtu", "software.suite", "software.kernel", "software.packages", "machines.bios",
     ):  # fmt: skip
         assert origin[path] == "observed", path
     assert all(row["origin"] != "nobody" for row in found["sources"])
     assert len(found["controllers"]) == 9
+    assert [note for note in found["notes"] if "not observed" in note] == []
     assert all(row["supported"] for controller in found["controllers"] for row in controller["operations"])

@@ -1,4 +1,4 @@
-"""What a server's own /sys shows of its hardware: the labels (SMBIOS) and the NICs by PCI address.
+"""What a device's own /sys shows of its hardware: the labels (SMBIOS), and a server's NICs by PCI address.
 
 A folder on disk, bound read-only into the machine at /run/board; the first process of the machine, which stands for its
 firmware, lays it over /sys and becomes the system's init. The list of netdevs under a PCI address follows renames.
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from supernode import catalog
-from supernode.lab.artefacts import Server
+from supernode.catalog import ServerKind, SwitchKind
+from supernode.lab.artefacts import Server, Switch
 from supernode.lab.chassis import Identity
 from supernode.lab.wiring import Port
 
@@ -49,11 +50,11 @@ _UPPER_SOCKET_BUS = 0x80
 
 @dataclass(frozen=True)
 class BoardFolder:
-    """The simulated part of one server's /sys.
+    """The simulated part of one device's /sys.
 
     Attributes:
         folder: where it lies on the lab's machine.
-        ports: the server's ports.
+        ports: a server's ports; those of a switch are no devices of its bus.
     """
 
     folder: Path
@@ -70,10 +71,18 @@ class BoardFolder:
         return ("/bin/sh", str(INSIDE / "firmware"))
 
     def make(self, server: Server, identity: Identity) -> None:
-        """Write the folder anew, with every port under its first name."""
+        """Write a server's folder anew, with every port under its first name."""
+        kind = catalog.server(server.kind)
+        self._write({**_labels(kind, identity), "bios_version": str(kind.firmware.get("BIOS", ""))})
+
+    def make_switch(self, switch: Switch, identity: Identity) -> None:
+        """Write a switch's folder anew: its labels."""
+        self._write(_labels(catalog.switch(switch.kind), identity))
+
+    def _write(self, values: Mapping[str, str]) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         labels = self.folder / "virtual" / "dmi" / "id"
-        _values(labels, _labels(server, identity))
+        _values(labels, values)
         for name in ("product_serial", "board_serial", "chassis_serial", "product_uuid"):
             (labels / name).chmod(0o400)  # as the kernel has it: root's only
         (self.folder / "class" / "dmi").mkdir(parents=True)
@@ -114,8 +123,7 @@ def _device(port: Port) -> dict[str, str]:
     return values
 
 
-def _labels(server: Server, identity: Identity) -> dict[str, str]:
-    kind = catalog.server(server.kind)
+def _labels(kind: ServerKind | SwitchKind, identity: Identity) -> dict[str, str]:
     return {
         "sys_vendor": kind.vendor,
         "board_vendor": kind.vendor,
@@ -127,7 +135,6 @@ def _labels(server: Server, identity: Identity) -> dict[str, str]:
         "chassis_serial": identity.chassis_serial,
         "product_uuid": identity.uuid,
         "chassis_type": "23",
-        "bios_version": str(kind.firmware.get("BIOS", "")),
     }
 
 

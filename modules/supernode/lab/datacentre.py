@@ -215,7 +215,8 @@ class Datacentre:
     def _switch(self, device: str) -> RunningSwitch:
         switch = next(row for row in self.artefacts.switches if row.device == device)
         files = switches.provisioning(switch, self.artefacts, self.factory.switch_key(switch.slot))
-        return RunningSwitch(switch, self.places.slot(switch.slot), self.nos, files)
+        made = Identity.manufactured(self.places.name, switch.slot)
+        return RunningSwitch(switch, self.places.slot(switch.slot), made, self.nos, files)
 
     def _networks(self) -> None:
         site = self.artefacts.site

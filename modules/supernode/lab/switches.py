@@ -10,6 +10,8 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from supernode.lab.artefacts import Artefacts, Switch
+from supernode.lab.boards import BoardFolder
+from supernode.lab.chassis import Identity
 from supernode.lab.console import Console
 from supernode.lab.containers import Container
 from supernode.lab.disks import Disk, File, unmount
@@ -20,7 +22,6 @@ from supernode.lab.wiring import SWITCH_MANAGEMENT
 log = logging.getLogger(__name__)
 SSH_PORT = 22
 CONNECT_S = 0.3  # a new try sends its first packet at once; an old one sends its second after a second
-_COMMAND = ("/lib/systemd/systemd", "--show-status=true")
 
 
 def provisioning(switch: Switch, artefacts: Artefacts, key: SwitchKey) -> Mapping[str, File]:
@@ -53,6 +54,7 @@ class RunningSwitch:
 
     switch: Switch
     places: SlotPlaces
+    identity: Identity
     nos: Path
     files: Mapping[str, File]
     state: str = "off"
@@ -63,6 +65,12 @@ class RunningSwitch:
         disk = Disk(self.places.disk)
         disk.write(self.nos, self.nos, self.places.root, self.files)
         disk.attach(self.nos, self.places.root)
+        self.board.make_switch(self.switch, self.identity)
+
+    @property
+    def board(self) -> BoardFolder:
+        """The simulated part of its /sys."""
+        return BoardFolder(self.places.board, ())
 
     async def run(self) -> None:
         """Run it for good: a switch that reboots or whose system ends starts again."""
@@ -71,7 +79,8 @@ class RunningSwitch:
             name=self.switch.slot,
             root=self.places.root,
             space=self.switch.device,
-            command=_COMMAND,
+            command=self.board.command,
+            binds=self.board.binds,
             line=console.write,
             readiness=self.places.folder / "ready.sock",
         )

@@ -8,6 +8,7 @@ import struct
 
 import pytest
 
+from supernode import catalog
 from supernode.errors import CouldNotRun
 from supernode.lab import cgroups, clock, factory, netspace, switches, wiring
 from supernode.lab.boards import BoardFolder
@@ -92,6 +93,16 @@ def test_labels_are_those_of_the_delivery(board):
     assert (labels / "product_serial").read_text().strip() == wanted.system_serial
     assert (labels / "product_uuid").read_text().strip() == wanted.uuid
     assert stat.S_IMODE((labels / "product_serial").stat().st_mode) == 0o400
+
+
+def test_a_switch_shows_its_labels_and_no_device(sample, tmp_path):
+    switch = sample.switches[0]
+    made = BoardFolder(tmp_path / "switch", ())
+    made.make_switch(switch, Identity.manufactured("lab", switch.slot))
+    labels = made.folder / "virtual" / "dmi" / "id"
+    assert (labels / "product_name").read_text() == f"{catalog.switch(switch.kind).model}\n"
+    assert (labels / "product_serial").read_text().strip() == Identity.manufactured("lab", switch.slot).system_serial
+    assert list((made.folder / "pci").iterdir()) == []
 
 
 def test_numa_follows_the_bus(board):

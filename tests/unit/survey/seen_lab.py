@@ -139,7 +139,9 @@ class Seen:
         import ipaddress
 
         routes = tuple(fib.Route(ipaddress.IPv4Network(p), tuple(f"swp{n}" for n in range(w))) for p, w in fibs.items())
-        return replace(read, hostname=switch.name, ports=ports, routes=routes, unseen={})
+        kind, number = catalog.switch(switch.kind), switch.management.ip.packed[3]
+        labels = {"vendor": kind.vendor, "model": kind.model, "serial": f"SW{number:04d}"}
+        return replace(read, hostname=switch.name, ports=ports, routes=routes, unseen={}, **labels)
 
 
 def _port(name, mtu, address="", mac=""):

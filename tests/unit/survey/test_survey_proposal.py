@@ -48,7 +48,8 @@ def test_what_shows_is_observed_and_what_does_not_is_named(seen):
     for path in (
         "site.domain", "site.networks.management.cidr", "site.networks.management.gateway", "site.networks.bmc.cidr",
         "site.networks.loopbacks.cidr", "site.networks.rails.cidr", "site.time_servers", "site.serve.address",
-        "racks.r01", "pools.gpu.kind", "pools.gpu.count", "pools.gpu.racks", "fabric.spines", "fabric.mtu",
+        "racks.r01", "fabric.leaf", "fabric.spine",
+        "pools.gpu.kind", "pools.gpu.count", "pools.gpu.racks", "fabric.spines", "fabric.mtu",
         "software.suite", "software.kernel", "software.packages", "machines.bios",
     ):  # fmt: skip
         assert origin[path] == "observed", path
@@ -122,6 +123,17 @@ def test_a_dead_controller_is_listed_and_the_design_stays(lab, seen):
     assert compare.differences(found.design, lab) == ()
     assert any(address in cause and "no answer in 3 tries" in cause for cause in causes(found))
     assert any("no controller" in cause and "gpu-005" in cause for cause in causes(found))
+
+
+def test_switches_that_do_not_say_their_model_are_of_the_documents_kinds_and_show_no_serial_number(lab, seen):
+    """A white box has another maker's board, and many of those share one serial number."""
+    for name, row in seen.switches.items():
+        seen.switches[name] = replace(row, vendor="Board Maker", model="ACME-1", serial="SN7")
+    found = surveyed(seen)
+    assert causes(found) == []
+    assert origins(found)["fabric.leaf"] == "document"
+    assert {str(r.identity.system_serial) for s, r in found.machines.slots.items() if s.startswith("r03")} == {""}
+    assert surveyed(Seen(lab)).machines.slots["r03u01"].identity.system_serial == "SW0020"
 
 
 def test_a_host_that_does_not_answer_is_listed_once_and_by_name(lab, seen):

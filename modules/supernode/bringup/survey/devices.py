@@ -29,7 +29,11 @@ _BOTH: Mapping[str, tuple[str, ...]] = {
     "lldp": lldp.COMMAND,
     **{name: ("cat", path) for name, path in _FILES.items()},
 }
-SWITCH: Mapping[str, tuple[str, ...]] = {**_BOTH, "frr": ("sudo", "-n", "vtysh", "-c", "show running-config")}
+SWITCH: Mapping[str, tuple[str, ...]] = {
+    **_BOTH,
+    "serial": ("sudo", "-n", "cat", f"{_DMI}/product_serial"),
+    "frr": ("sudo", "-n", "vtysh", "-c", "show running-config"),
+}
 NEIGHBOURS: Mapping[str, tuple[str, ...]] = {"addresses": ports.COMMAND, "lldp": lldp.COMMAND}
 
 
@@ -115,6 +119,7 @@ def switch(address: str, key: str, raw: Answers) -> SwitchSeen:
     router = re.search(r"^ bgp router-id (\S+)", config, re.MULTILINE)
     return SwitchSeen(
         **both,
+        serial=reader.line("serial"),
         asn=int(found[1]) if found else 0,
         loopback=router[1] if router else "",
         announced=tuple(re.findall(r"^  network (\S+)", config, re.MULTILINE)),

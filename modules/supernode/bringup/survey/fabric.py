@@ -92,12 +92,11 @@ def _rail_optimised(machines: list[Machine]) -> bool:
 
 def _kind(draft: Draft, tier: str, switches: list[SwitchSeen]) -> None:
     """Find the kind of a tier: what the switches call themselves, else the one kind whose ports fit them all."""
-    known = [catalog.switch(name) for name in catalog.switch_kinds()]
-    said = ((s.hostname, k.name) for s in switches for k in known if (s.vendor, s.model) == (k.vendor, k.model))
-    found = vote(said)
+    found = vote((switch.hostname, kind) for switch in switches if (kind := switch_kind(switch)))
     if found is not None:
         draft.elect((*_FABRIC, tier), found, "")
         return
+    known = (catalog.switch(name) for name in catalog.switch_kinds())
     fitting = [k.name for k in known if switches and all(_fits(k, s) for s in switches)]
     written = draft.known((*_FABRIC, tier))
     why = f"the {tier} switches do not say their model; by their ports they may be {', '.join(fitting) or 'none known'}"
@@ -105,6 +104,12 @@ def _kind(draft: Draft, tier: str, switches: list[SwitchSeen]) -> None:
         draft.see((*_FABRIC, tier), fitting[0], "the only kind with these ports")
     else:
         draft.keep((*_FABRIC, tier), why)
+
+
+def switch_kind(switch: SwitchSeen) -> str:
+    """Return the kind that a switch's labels name, "" where they name none: its board may be another maker's."""
+    known = [catalog.switch(name) for name in catalog.switch_kinds()]
+    return next((k.name for k in known if (switch.vendor, switch.model) == (k.vendor, k.model)), "")
 
 
 def _pattern(kind: SwitchKind) -> re.Pattern[str]:

@@ -167,12 +167,14 @@ class SwitchSeen(DeviceSeen):
     """One switch.
 
     Attributes:
+        serial: as its kernel got it from the firmware.
         asn: its own autonomous system; 0 where it says none.
         loopback: its router id.
         announced: prefixes that it announces.
         ranges: what its filters let pass, as (prefix, least length, greatest length).
     """
 
+    serial: str = ""
     asn: int = 0
     loopback: str = ""
     announced: tuple[str, ...] = ()

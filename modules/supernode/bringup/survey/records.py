@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from supernode.bringup.survey.fabric import rail_ports
+from supernode.bringup.survey.fabric import rail_ports, switch_kind
 from supernode.bringup.survey.observed import SwitchSeen
 from supernode.bringup.survey.pairing import Machine, identity
-from supernode.design import Design
+from supernode.design import Design, assigning
 from supernode.spec import Identity, Machines, SlotRecord, SlotState
 
 _BY_A_PERSON = {SlotState.SPARE, SlotState.DRAINED, SlotState.QUARANTINED}
@@ -90,8 +90,12 @@ def _merged(old: Identity, new: Identity, slot: str, notes: list[str]) -> Identi
 
 def _switch(slot: str, switch: SwitchSeen, old: SlotRecord | None, notes: list[str]) -> SlotRecord:
     port = switch.management_port()
-    found = {"ssh_host_key": switch.host_key, "management_mac": port.mac if port is not None else ""}
-    told = Identity(**{key: value for key, value in found.items() if value})
+    found = {
+        "ssh_host_key": switch.host_key,
+        "management_mac": port.mac if port is not None else "",
+        "system_serial": switch.serial if switch_kind(switch) else "",
+    }
+    told = Identity(**{k: v for k, v in found.items() if v and not assigning.value_problems(k, v)})
     if old is None or old.identity.ssh_host_key != told.ssh_host_key:
         return SlotRecord(identity=told)
     return old.model_copy(update={"identity": _merged(old.identity, told, slot, notes)})
