@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from supernode.cli.output import emit, errors_end_the_process, say
+from supernode.cli.output import emit, errors_end_the_process, say, talk
 from supernode.errors import CouldNotRun, Problem, WrongInput
 
 if TYPE_CHECKING:
     from supernode.bringup.survey.look import BmcAccess
     from supernode.bringup.survey.run import Survey
 
+Show = Callable[[str, str], None]
 SOURCE = typer.Argument(
     metavar="SOURCE...", help="controllers' addresses, @FILE with a list of them, a sheet (.csv), or an environment"
 )
@@ -67,7 +69,8 @@ def survey(
     with errors_end_the_process(_where):
         if out is not None:
             keeping.refuse_overwriting(out, ("environment", "machines", "allocation"), force=force)
-        found = _survey(sources, options)
+        with _Progress() as progress:
+            found = _survey(sources, options, progress.show)
         written = keeping.write_documents(out, found.conclusion.documents()) if out is not None else ()
         for place, count in _save(save, found) if save is not None else ():
             say(f"kept {count} resources under {place}")
@@ -75,7 +78,7 @@ def survey(
             log.write_text(found.log, encoding="utf-8")
     for path in written:
         say(f"wrote {path}")
-    _print(found, as_json=as_json)
+    _print(found, as_json=as_json, proposed=out is not None or found.differs is not None)
     raise SystemExit(int(bool(found.findings)))
 
 
@@ -86,23 +89,23 @@ def _where(problem: Problem) -> str:
     return f"{problem.document}.yml: {'.'.join(map(str, problem.path))}"
 
 
-def _survey(sources: list[str], options: Options) -> Survey:
+def _survey(sources: list[str], options: Options, show: Show) -> Survey:
     from supernode.bringup.survey import sources as known
 
     if len(sources) == 1 and sources[0].endswith(".csv"):
-        return _sheet(Path(sources[0]), options)
+        return _sheet(Path(sources[0]), options, show)
     if len(sources) == 1 and not sources[0].startswith("@") and not known.is_address(sources[0]):
-        return _environment(sources[0], options)
+        return _environment(sources[0], options, show)
     strangers = [word for word in sources if not word.startswith("@") and not known.is_address(word)]
     if strangers:
         what = "is no controller's address; a sheet or an environment is surveyed alone"
         raise WrongInput(strangers[0], what, "give addresses, @FILE, one .csv file or one environment")
     pairs = [pair for word in sources for pair in _listed(word)]
     accesses = asyncio.run(_accesses(pairs, options))
-    return asyncio.run(_controllers(accesses, options))
+    return asyncio.run(_controllers(accesses, options, show))
 
 
-def _environment(name: str, options: Options) -> Survey:
+def _environment(name: str, options: Options, show: Show) -> Survey:
     from supernode import workspace
     from supernode.bringup.survey import run
     from supernode.cli import inputs
@@ -118,16 +121,16 @@ def _environment(name: str, options: Options) -> Survey:
         outputs = workspace.read_outputs(folder)
     except CouldNotRun:
         outputs = None
-    return asyncio.run(run.of_environment(folder, design, outputs, _progress))
+    return asyncio.run(run.of_environment(folder, design, outputs, show))
 
 
-async def _controllers(accesses: list[BmcAccess], options: Options) -> Survey:
+async def _controllers(accesses: list[BmcAccess], options: Options, show: Show) -> Survey:
     from supernode.bringup.survey import run
 
-    return await run.of_controllers(accesses, Path.cwd(), options.name, _progress, whole=options.whole)
+    return await run.of_controllers(accesses, Path.cwd(), options.name, show, whole=options.whole)
 
 
-def _sheet(path: Path, options: Options) -> Survey:
+def _sheet(path: Path, options: Options, show: Show) -> Survey:
     from supernode.bringup.survey import run, sheet
 
     try:
@@ -138,7 +141,7 @@ def _sheet(path: Path, options: Options) -> Survey:
     how = _how(options) if options.password else None
     if how is None and any(row.bmc for row in rows):
         say("the controllers are not looked at: that takes --password and --ca")
-    return asyncio.run(run.of_sheet(rows, how, Path.cwd(), options.name, _progress))
+    return asyncio.run(run.of_sheet(rows, how, Path.cwd(), options.name, show))
 
 
 def _how(options: Options) -> Callable[[str], BmcAccess]:
@@ -199,9 +202,34 @@ def _reference(options: Options) -> str:
     return options.password
 
 
-def _progress(place: str, what: str) -> None:
-    if what:
-        say(f"{place}: {what}")
+class _Progress:
+    """One line that changes at a terminal; elsewhere a line for each thing that was looked at."""
+
+    def __init__(self) -> None:
+        self._status = talk.status("looking") if talk.is_terminal else None
+        self._open: set[str] = set()
+        self._done = 0
+
+    def __enter__(self) -> _Progress:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def show(self, place: str, what: str) -> None:
+        """Take in that something is looked at, or what came of it."""
+        if not what:
+            self._open.add(place)
+            return
+        self._done += place in self._open
+        self._open.discard(place)
+        if self._status is None:
+            say(f"{place}: {what}")
+        else:
+            self._status.update(escape(f"{self._done} looked at, {len(self._open)} under way; {place}: {what}"))
 
 
 def _save(folder: Path, found: Survey) -> list[tuple[Path, int]]:
@@ -212,8 +240,8 @@ def _save(folder: Path, found: Survey) -> list[tuple[Path, int]]:
     return [(place, keeping.write_tree(place, found.trees[address])) for address, place in places.items()]
 
 
-def _print(found: Survey, *, as_json: bool) -> None:
+def _print(found: Survey, *, as_json: bool, proposed: bool) -> None:
     from supernode.cli import surveyed
 
     data: dict[str, Any] | None = surveyed.document(found) if as_json else None
-    emit(data, as_json=as_json, text=lambda: surveyed.text(found))
+    emit(data, as_json=as_json, text=lambda: surveyed.text(found, proposed=proposed))

@@ -45,14 +45,15 @@ def _controller(seen: ControllerSeen, rows: tuple[Operation, ...]) -> dict[str, 
     return {**own, "slot": seen.placement.slot, "operations": [dataclasses.asdict(row) for row in rows]}
 
 
-def text(found: Survey) -> RenderableType:
-    """Return it for a person."""
+def text(found: Survey, *, proposed: bool) -> RenderableType:
+    """Return it for a person; what of the proposal was not observed only where one was asked for."""
     parts: list[RenderableType] = []
     for seen, rows in found.controllers[:_TABLES] if found.differs is None else ():
         parts += [_operations(seen, rows), Text("")]
     if found.differs is None and len(found.controllers) > _TABLES:
         parts += [Text(f"and {len(found.controllers) - _TABLES} controllers more: --json has them all"), Text("")]
-    parts += [_sources(found), Text(""), _problems(found), Text(""), Text(_summary(found))]
+    parts += [_sources(found), Text("")] if proposed else []
+    parts += [_problems(found), Text(""), Text(_summary(found, proposed=proposed))]
     return Group(*parts)
 
 
@@ -99,14 +100,15 @@ def _problems(found: Survey) -> RenderableType:
     return table
 
 
-def _summary(found: Survey) -> str:
+def _summary(found: Survey, *, proposed: bool) -> str:
     concluded = found.conclusion
     observed = sum(row.origin == "observed" for row in concluded.proposal.sources)
     counts = ", ".join(f"{count} {method}" for method, count in found.counts.items()) or "nothing"
-    lines = [f"sent: {counts}; {observed} values observed, {len(concluded.proposal.sources) - observed} not"]
+    values = f"; {observed} values observed, {len(concluded.proposal.sources) - observed} not"
+    lines = [f"sent: {counts}{values if proposed else ''}"]
     if found.differs is not None:
         same = "the design of the proposal is the environment's own"
         lines.append(f"its design differs in {', '.join(found.differs[:5])}" if found.differs else same)
-    elif concluded.proposal.lacking:
+    elif proposed and concluded.proposal.lacking:
         lines.append(f"the proposal is not whole: fill in {', '.join(concluded.proposal.lacking)}")
     return "\n".join(lines)

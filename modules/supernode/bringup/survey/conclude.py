@@ -11,7 +11,7 @@ from supernode import spec
 from supernode.bringup.survey import compare, fabric, records
 from supernode.bringup.survey.draft import OBSERVED
 from supernode.bringup.survey.observed import Observations
-from supernode.bringup.survey.propose import Proposal, propose
+from supernode.bringup.survey.propose import LOGIN, Proposal, propose
 from supernode.design import Design, allocating
 from supernode.errors import Problem, Refusal
 from supernode.records import Finding, Verdict
@@ -42,19 +42,22 @@ class Conclusion:
         return found | ({"allocation": spec.allocation_text(self.allocation)} if self.allocation else {})
 
 
-def conclude(seen: Observations, texts: Mapping[str, str] | None = None, name: str = "site") -> Conclusion:
+def conclude(
+    seen: Observations, texts: Mapping[str, str] | None = None, name: str = "site", login: tuple[str, str] = LOGIN
+) -> Conclusion:
     """Propose the documents, compute their design and compare it with what was seen.
 
     Args:
         seen: what was observed.
         texts: the environment's own documents, for what cannot be observed.
         name: of the environment, where it has no document.
+        login: account and password reference of the controllers, where it has no document.
 
     Raises:
         Refusal: the environment's own documents are wrong.
     """
     document = _document(texts or {})
-    proposal = propose(seen, document, name)
+    proposal = propose(seen, document, name, login)
     environment, problems = _environment(proposal)
     if environment is not None and _settled(proposal, environment, seen):
         environment, problems = _environment(proposal)

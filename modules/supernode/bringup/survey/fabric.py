@@ -99,7 +99,11 @@ def _kind(draft: Draft, tier: str, switches: list[SwitchSeen]) -> None:
     known = (catalog.switch(name) for name in catalog.switch_kinds())
     fitting = [k.name for k in known if switches and all(_fits(k, s) for s in switches)]
     written = draft.known((*_FABRIC, tier))
-    why = f"the {tier} switches do not say their model; by their ports they may be {', '.join(fitting) or 'none known'}"
+    why = f"no {tier} switch was asked"
+    if switches:
+        why = (
+            f"the {tier} switches do not say their model; by their ports: {', '.join(fitting) or 'none that is known'}"
+        )
     if len(fitting) == 1 and written is None:
         draft.see((*_FABRIC, tier), fitting[0], "the only kind with these ports")
     else:

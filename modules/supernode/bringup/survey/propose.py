@@ -15,6 +15,7 @@ from supernode.bringup.survey.voting import vote
 from supernode.records import Finding, Verdict
 
 RACK_UNITS = 48
+LOGIN = ("admin", "file:secrets/bmc/{slot}")
 _POLICY = "a policy: nothing shows it"
 
 
@@ -46,19 +47,22 @@ class Proposal:
         return self.draft.text(head)
 
 
-def propose(seen: Observations, document: Mapping[str, Any] | None = None, name: str = "site") -> Proposal:
+def propose(
+    seen: Observations, document: Mapping[str, Any] | None = None, name: str = "site", login: tuple[str, str] = LOGIN
+) -> Proposal:
     """Propose an environment.
 
     Args:
         seen: what was observed.
         document: the environment's own environment.yml, read; for what cannot be observed.
         name: of the environment.
+        login: account and password reference with which controllers were read, where no document says them.
     """
     draft, found = Draft(document or {}), pairing.machines(seen)
     draft.see(("schema",), 1, "")
     draft.keep(("name",), "no device knows what its environment is called", name)
     networks.propose(draft, seen)
-    _access(draft)
+    _access(draft, login)
     _racks_and_pools(draft, found)
     fabric.propose(draft, seen, found)
     _software(draft, [host for host in seen.hosts if not host.why])
@@ -73,10 +77,10 @@ def propose(seen: Observations, document: Mapping[str, Any] | None = None, name:
     return Proposal(str(draft.values["name"]), draft, found)
 
 
-def _access(draft: Draft) -> None:
+def _access(draft: Draft, login: tuple[str, str]) -> None:
     """Take over how things are reached: with it they were."""
-    draft.keep(("bmc", "username"), "with it the controllers were read", "admin")
-    draft.keep(("bmc", "password"), "with it the controllers were read", "file:secrets/bmc-password")
+    draft.keep(("bmc", "username"), "with it the controllers were read", login[0])
+    draft.keep(("bmc", "password"), "with it the controllers were read", login[1])
     draft.keep_rest(("bmc",), "with it the controllers were read")
     draft.keep_rest(("access",), "with it the devices were logged in to")
 

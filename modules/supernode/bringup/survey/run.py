@@ -13,6 +13,7 @@ from supernode.bringup.survey.conclude import Conclusion, conclude
 from supernode.bringup.survey.look import BmcAccess, Looker, Say
 from supernode.bringup.survey.observed import ControllerSeen, Observations, Tree
 from supernode.bringup.survey.operations import Operation
+from supernode.bringup.survey.propose import LOGIN
 from supernode.bringup.survey.sheet import Row
 from supernode.design import Design
 from supernode.records import Finding, Outputs
@@ -107,7 +108,8 @@ async def of_controllers(accesses: Sequence[BmcAccess], base: Path, name: str, s
     """Survey controllers by their addresses; `whole` reads everything they refer to, for keeping it."""
     looker = Looker(base, say)
     found = await asyncio.gather(*(looker.controller(access, whole=whole) for access in accesses))
-    concluded = conclude(Observations(tuple(seen for seen, _ in found)), name=name)
+    login = (accesses[0].username, accesses[0].password)
+    concluded = conclude(Observations(tuple(seen for seen, _ in found)), name=name, login=login)
     return _partial(looker, concluded, concluded.findings, found)
 
 
@@ -119,7 +121,8 @@ async def of_sheet(
     accesses = [how(row.bmc) for row in rows if row.bmc] if how is not None else []
     found = await asyncio.gather(*(looker.controller(access) for access in accesses))
     merged, contradictions = sources.merge(rows, {seen.address: seen for seen, _ in found})
-    concluded = conclude(Observations(tuple(merged)), name=name)
+    login = (accesses[0].username, accesses[0].password) if accesses else LOGIN
+    concluded = conclude(Observations(tuple(merged)), name=name, login=login)
     return _partial(looker, concluded, (*contradictions, *concluded.findings), found)
 
 
