@@ -51,8 +51,9 @@ def _server(design: Design, name: str, machine: Machine, old: SlotRecord | None,
             notes.append(f"{machine.slot}: state {old.state} is taken from the environment's machines.yml")
             return old.model_copy(update={"identity": _merged(old.identity, told, machine.slot, notes)})
         merged = _merged(old.identity, told, machine.slot, notes)
-        kept = {"run": old.run} if old.state is SlotState.IN_SERVICE else {}
-        return SlotRecord(state=SlotState.IN_SERVICE, identity=merged, **kept)
+        if old.state is SlotState.IN_SERVICE:
+            return old.model_copy(update={"identity": merged})
+        return SlotRecord(state=SlotState.IN_SERVICE, identity=merged)  # it may be in use: nobody touches it then
     if design.planned_spare(name):
         notes.append(f"{machine.slot}: spare by the proposed count alone")
         return SlotRecord(state=SlotState.SPARE, identity=told)
