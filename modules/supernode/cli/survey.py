@@ -57,7 +57,7 @@ def survey(
     addresses, accounts and keys; the proposed documents come from what it sees, and what does not show is named. A
     password is sent to nobody whose certificate is neither signed by --ca nor the one of --fingerprint.
 
-    Exit code 0: nothing is wrong; 1: findings; 2: wrong input; 3: could not run.
+    Exit code 0: nothing is wrong; 1: findings; 2: wrong input; 3: could not run, or nothing answered.
 
     Example: supernode survey lab --out proposed
     Example: supernode survey 10.20.0.11 --password file:bmc-password --ca bmc-ca.pem --save tree
@@ -79,6 +79,9 @@ def survey(
     for path in written:
         say(f"wrote {path}")
     _print(found, as_json=as_json, proposed=out is not None or found.differs is not None)
+    if not found.answered:
+        say("error: nothing that was to be looked at could be")
+        raise SystemExit(CouldNotRun.exit_code)
     raise SystemExit(int(bool(found.findings)))
 
 

@@ -17,7 +17,7 @@ T = TypeVar("T")
 Device = TypeVar("Device", bound=DeviceSeen)
 Answers = Mapping[str, Raw]
 _DMI = "/sys/class/dmi/id"
-_APT_HISTORY = "/var/log/apt/history.log"
+_APT = "/var/log/apt"
 _FILES = {
     "vendor": f"{_DMI}/sys_vendor",
     "model": f"{_DMI}/product_name",
@@ -53,7 +53,8 @@ def host_commands() -> dict[str, tuple[str, ...]]:
         "release": ("cat", "/etc/os-release"),
         "installed": ("dpkg-query", "-W", "-f", r"${Package}\t${Version}\n"),
         "manual": ("apt-mark", "showmanual"),
-        "history": ("cat", _APT_HISTORY),
+        "history": ("cat", f"{_APT}/history.log"),
+        "histories": ("ls", "-1", _APT),
         "image": ("cat", "/etc/supernode/image"),
     }
 
@@ -224,10 +225,13 @@ def _kernels(manual: str) -> tuple[str, ...]:
 def _packages(raw: Answers) -> tuple[str, ...] | None:
     """Return the packages that somebody asked for by name since the image was made, and that are still there.
 
-    An image leaves no history of its own; in a history, what came along is marked "automatic". None: not seen.
+    An image leaves no history of its own; in a history, what came along is marked "automatic". None: not seen, also
+    where the beginning of the history was rotated away.
     """
-    history, manual = raw.get("history"), raw.get("manual")
-    if history is None or manual is None or history.rc or manual.rc:
+    history, others, manual = (raw.get(key) for key in ("history", "histories", "manual"))
+    if history is None or others is None or manual is None or history.rc or others.rc or manual.rc:
+        return None
+    if any(name.startswith("history.log.") for name in others.out.split()):
         return None
     asked = []
     for line in re.findall(r"^Install: (.*)$", history.out, re.MULTILINE):

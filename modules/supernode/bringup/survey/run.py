@@ -11,7 +11,7 @@ from typing import Any
 from supernode.bringup.survey import compare, operations, scrub, sources
 from supernode.bringup.survey.conclude import Conclusion, conclude
 from supernode.bringup.survey.look import BmcAccess, Looker, Say
-from supernode.bringup.survey.observed import ControllerSeen, Observations, Tree
+from supernode.bringup.survey.observed import ControllerSeen, DeviceSeen, Observations, Tree
 from supernode.bringup.survey.operations import Operation
 from supernode.bringup.survey.propose import LOGIN
 from supernode.bringup.survey.sheet import Row
@@ -35,6 +35,7 @@ class Survey:
         counts: how often each method was used.
         log: every request and command, a line each.
         looks: how often the cabling was looked at.
+        answered: anything that was to be looked at could be.
     """
 
     conclusion: Conclusion
@@ -45,6 +46,7 @@ class Survey:
     log: str
     differs: tuple[str, ...] | None = None
     looks: int = 1
+    answered: bool = True
 
 
 async def of_environment(
@@ -79,7 +81,9 @@ async def of_environment(
             break
     differs = compare.differences(found.design, design) if found.design is not None else None
     rows = tuple((c, operations.of(tree) if tree else ()) for c, tree in controllers)
-    return Survey(found, found.findings, rows, {}, looker.counts(), looker.log(), differs, looks)
+    devices: tuple[DeviceSeen, ...] = (*seen.hosts, *seen.switches)
+    answered = any(not c.why for c in seen.controllers) or any(not device.why for device in devices)
+    return Survey(found, found.findings, rows, {}, looker.counts(), looker.log(), differs, looks, answered)
 
 
 def _doubted(found: Conclusion, seen: Observations) -> frozenset[tuple[str, str, str]]:
@@ -134,4 +138,5 @@ def _partial(looker: Looker, found: Conclusion, findings: Sequence[Finding], rea
     kept = tuple(row for row in findings if row.check != "proposal")
     rows = tuple((seen, operations.of(tree) if tree else ()) for seen, tree in read)
     trees = {seen.address: scrub.tree(tree, tuple(looker.secrets)) for seen, tree in read if tree}
-    return Survey(found, kept, rows, trees, looker.counts(), looker.log())
+    answered = not read or any(not seen.why for seen, _ in read)
+    return Survey(found, kept, rows, trees, looker.counts(), looker.log(), answered=answered)
