@@ -79,6 +79,15 @@ def test_lab_starts_and_machines_are_bound(site):
     site.supernode("check", NAME)
 
 
+def test_a_look_before_the_first_run_finds_factory_passwords_and_nothing_that_it_would_fail_on(site):
+    rows = site.json("check", NAME, "--live", timeout=120)["live"]
+    assert [row for row in rows if row["verdict"] == "fail"] == []
+    controllers = [row for row in rows if row["check"] == "bmc"]
+    assert len(controllers) == 9
+    assert all(row["found"].startswith("still has its factory password") for row in controllers)
+    assert len([row for row in rows if row["check"] == "switch" and row["verdict"] == "pass"]) == 10
+
+
 def test_swapped_and_slow_cable_are_named(site):
     rows = cables(site)
     one, other = cable_of(rows, "gpu-002", "rail1"), cable_of(rows, "gpu-002", "rail5")

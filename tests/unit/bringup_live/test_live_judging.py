@@ -49,6 +49,7 @@ def test_a_good_controller_passes_everything():
         (Login.BROKEN, "names no Systems"),
         (Login.NOT_TRIED, "cannot be read"),
         (Login.REFUSED, "refuses the password"),
+        (Login.MUST_CHANGE, "wants our password changed"),
     ],
 )
 def test_a_controller_that_is_not_reached_fails_and_nothing_more_is_said_of_it(login, words):
@@ -64,18 +65,9 @@ def test_a_factory_password_is_said_and_is_no_failure():
     assert found == {"bmc": "advice", "identity": "pass", "clock": "pass", "disk": "pass"}
 
 
-def test_a_password_that_must_be_changed_is_a_failure_where_no_run_would_change_it():
-    with_factory = LAB.replace(
-        "  password: file:delivery/bmc-password\n",
-        "  password: file:secrets/bmc/{slot}\n  factory: {username: admin, password: file:delivery/bmc-password}\n",
-    ).replace("file:secrets/bmc/{slot}", '"file:secrets/bmc/{slot}"')
-    wants = changed(login=Login.MUST_CHANGE)
-    assert lab(with_factory).environment.bmc.factory
-    plain = LAB.replace(
-        LAB[LAB.index("bmc:\n") : LAB.index("access:")], "bmc: {username: a, password: 'file:p', ca: c}\n\n"
-    )
-    assert verdicts(wants, lab(plain)) == {"bmc": "fail"}
-    assert verdicts(wants, lab(with_factory)) == {"bmc": "advice"}
+def test_a_factory_password_that_closes_everything_else_leaves_the_rest_unseen():
+    (row,) = judging.of_bmc(lab(), changed(login=Login.FACTORY_CLOSED))
+    assert (row.verdict, row.found.startswith("still has its factory password")) == ("advice", True)
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,15 @@ def test_the_factory_password_is_recognised_and_left(tmp_path, lab):
     assert seen.login is Login.FACTORY
 
 
+def test_an_account_whose_password_must_be_changed(tmp_path, lab):
+    def close(b):
+        b.bmc.state.accounts[0].change_required = True
+
+    own, other = account(tmp_path, "own", PASSWORD), account(tmp_path, "other", "ours-and-new")
+    assert look_at(tmp_path, lab, own, before=close)[0].login is Login.MUST_CHANGE
+    assert look_at(tmp_path, lab, other, own, before=close)[0].login is Login.FACTORY_CLOSED
+
+
 def test_a_certificate_that_is_not_the_pinned_one(tmp_path, lab):
     seen, _ = look_at(tmp_path, lab, account(tmp_path, "own", PASSWORD), trusted=False)
     assert seen.login is Login.UNTRUSTED

@@ -119,11 +119,14 @@ async def _login(client: Redfish, login: Login) -> Login:
         await client.sign_in()
     except RedfishError as error:
         if any(entry.rpartition(".")[2] in CHANGE_REQUIRED for entry in error.message_ids):
-            return Login.MUST_CHANGE
+            return _CLOSED[login]
         if error.status == 401:
             return Login.REFUSED
         raise
-    return Login.MUST_CHANGE if client.account else login
+    return _CLOSED[login] if client.account else login
+
+
+_CLOSED = {Login.IN: Login.MUST_CHANGE, Login.FACTORY: Login.FACTORY_CLOSED}
 
 
 async def _clock(seen: BmcSeen, client: Redfish, manager: str) -> BmcSeen:

@@ -43,7 +43,7 @@ def judge(design: Design, seen: Seen) -> list[Finding]:
 
 def of_bmc(design: Design, seen: BmcSeen) -> list[Finding]:
     """Judge one controller: reached, who stands there, its clock, its drives."""
-    contact = _contact(design, seen)
+    contact = _contact(seen)
     if seen.login not in (Login.IN, Login.FACTORY):
         return [contact]
     return [contact, _identity(design, seen), _clock(seen), _disk(design, seen)]
@@ -60,25 +60,30 @@ _LOGINS = {
     Login.REFUSED: ("a login", "the password is another one; further tries may lock the account, so none were made"),
     Login.MUST_CHANGE: (
         "a login",
-        "it answers nothing before its password is changed; with bmc.factory a run does that at first contact",
+        "somebody set it so at the controller: change it there, and where bmc.password says",
     ),
 }
 
 
-def _contact(design: Design, seen: BmcSeen) -> Finding:
+def _contact(seen: BmcSeen) -> Finding:
     place = (seen.address, seen.slot)
     if seen.login is Login.IN:
         return _pass("bmc", seen.host, wanted="a login", found="logged in", evidence=place)
-    if seen.login is Login.FACTORY:
+    if seen.login in _FACTORY:
         hint = "a run replaces it at first contact"
-        found = "still has its factory password"
-        return _advice("bmc", seen.host, wanted="our password", found=found, hint=hint, evidence=place)
+        return _advice("bmc", seen.host, wanted="our password", found=_FACTORY[seen.login], hint=hint, evidence=place)
     wanted, hint = _LOGINS[seen.login]
-    says = {Login.REFUSED: "refuses the password", Login.MUST_CHANGE: "wants its password changed first"}
-    mended = seen.login is Login.MUST_CHANGE and design.environment.bmc.factory is not None
-    verdict = Verdict.ADVICE if mended else Verdict.FAIL
-    found = says.get(seen.login, seen.said)
-    return Finding("bmc", seen.host, verdict, wanted, found, hint=seen.hint or hint, evidence=place)
+    found = {
+        Login.REFUSED: "refuses the password",
+        Login.MUST_CHANGE: "wants our password changed before it answers anything else",
+    }.get(seen.login, seen.said)
+    return _fail("bmc", seen.host, wanted=wanted, found=found, hint=seen.hint or hint, evidence=place)
+
+
+_FACTORY = {
+    Login.FACTORY: "still has its factory password",
+    Login.FACTORY_CLOSED: "still has its factory password, and shows nothing more before that is replaced",
+}
 
 
 def _identity(design: Design, seen: BmcSeen) -> Finding:

@@ -12,7 +12,8 @@ class Login(StrEnum):
 
     IN = "in"
     FACTORY = "factory"  # the factory's password still opens it
-    MUST_CHANGE = "must change"  # the password is right, and nothing else is answered before it is changed
+    FACTORY_CLOSED = "factory closed"  # the same, and it answers nothing else before that password is changed
+    MUST_CHANGE = "must change"  # our password is right, and nothing else is answered before it is changed
     REFUSED = "refused"
     UNTRUSTED = "untrusted"
     UNREACHABLE = "unreachable"
