@@ -45,6 +45,7 @@ ROOT = "/redfish/v1/"
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 BUSY = {429, 502, 503, 504}
 LOGIN_LIMIT_S = 15.0
+REFUSALS = 2  # in a row, of one password: a third might lock the account, and with it everyone out
 
 
 class Unreachable(CouldNotRun):
@@ -103,6 +104,7 @@ class Redfish:
     account: str = ""
     exchanges: deque[Exchange] = field(default_factory=lambda: deque(maxlen=32))
     _basic: bool = False
+    _refused: int = 0
     _concealed: set[str] = field(default_factory=set, repr=False)
     _token: str = field(default="", repr=False)
     _session_path: str = ""
@@ -146,7 +148,7 @@ class Redfish:
         async with self._gate:
             await self._log_out()
             self.username, self._password, self.account = username, password, ""
-            self._basic = self.look
+            self._basic, self._refused = self.look, 0
             self.conceal(password)
 
     async def sign_in(self) -> None:
@@ -158,6 +160,7 @@ class Redfish:
         await self._log_in()
         if self._basic:
             answer = await self._patiently("GET", SESSIONS, None, {})
+            self._count_refusals(answer)
             if not answer.says(CHANGE_REQUIRED):
                 self._refuse_errors("GET", SESSIONS, answer)
 
@@ -219,6 +222,8 @@ class Redfish:
         if answer.status == 401 and path != ROOT and not (self._basic or once):
             await self._log_in(refused=token)
             answer = await self._patiently(method, path, body, headers or {})
+        if self._basic:
+            self._count_refusals(answer)
         self._refuse_errors(method, path, answer)
         if method == "GET" and (etag := answer.headers.get("ETag")):
             self._etags[path] = etag
@@ -234,6 +239,10 @@ class Redfish:
             error.messages = tuple(scrub(text, *self._concealed) for text in error.messages)
             raise error
 
+    def _count_refusals(self, answer: Answer) -> None:
+        """Count how often in a row the password was refused; to be called with each answer to one."""
+        self._refused = self._refused + 1 if answer.status == 401 else 0
+
     async def _log_in(self, *, refused: str = "") -> str:
         """Return the session's token; begins one when there is none, or when it is the one that was refused.
 
@@ -241,6 +250,8 @@ class Redfish:
         whose BMC has none free. Those that are taken are others', and not ours to delete.
         """
         async with self._gate:
+            if self._refused >= REFUSALS:
+                raise RedfishError(self.address, "the password was refused before and is not sent again", 401)
             if self._basic or (self._token and self._token != refused):
                 return self._token
             await self._log_out()  # of a few sessions it would hold one until it lapses
@@ -249,6 +260,7 @@ class Redfish:
             if answer.status >= 400 and answer.says((*SESSIONS_TAKEN, *CHANGE_REQUIRED)):
                 self._do_without(answer)
                 return ""
+            self._count_refusals(answer)
             self._refuse_errors("POST", SESSIONS, answer)
             self._token = answer.headers.get("X-Auth-Token", "")
             if not self._token:

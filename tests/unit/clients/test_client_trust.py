@@ -170,6 +170,26 @@ def test_who_only_looks_tries_a_refused_password_once(tmp_path):
     assert controller.asked == [("GET", SYSTEM)]
 
 
+@pytest.mark.parametrize("look", [True, False])
+def test_a_password_that_is_refused_is_sent_twice_and_no_more(tmp_path, look):
+    """Known bad: each request logged in anew, and what is gathered as evidence locked the account."""
+    controller = Open({("GET", SYSTEM): [reply(401)]})
+
+    async def work(client):
+        await client.become("admin", "another")
+        for _ in range(5):
+            with pytest.raises(redfish.RedfishError) as caught:
+                await client.get(SYSTEM)
+            assert caught.value.status == 401
+        sent = len(controller.asked)
+        await client.become("admin", PASSWORD)
+        controller.script["GET", SYSTEM] = [reply()]
+        await client.get(SYSTEM)
+        return sent
+
+    assert talk(tmp_path, controller, work, look=look)[0] == redfish.REFUSALS
+
+
 @pytest.mark.parametrize(
     ("message", "status"),
     [("Base.1.18.SessionLimitExceeded", 503), ("Base.1.8.SessionLimitExceeded", 400), ("IDRAC.2.4.RAC0218", 503)],

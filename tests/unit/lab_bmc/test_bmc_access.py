@@ -207,3 +207,31 @@ def test_no_password_and_no_token_reaches_the_disk(tmp_path: Path) -> None:
         assert token not in text
         if path.suffix in (".json", ".key"):
             assert path.stat().st_mode & 0o777 == 0o600, path
+
+
+def test_an_account_from_the_factory_may_change_its_password_leave_and_nothing_else(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path, habits=Habits(password_change=True)) as b:
+            b.client.auth = None
+            login = await b.client.post(SESSIONS, ADMIN)
+            (told,) = login.body["@Message.ExtendedInfo"]
+            own = told["MessageArgs"][0]
+            assert (login.status, told["MessageId"].rpartition(".")[2]) == (201, "PasswordChangeRequired")
+            token, place = login.headers["X-Auth-Token"], login.headers["Location"]
+            other = await b.client.post(SESSIONS, ADMIN)
+            for path in (SYSTEM, ACCOUNTS, f"{V1}/AccountService", SESSIONS):
+                refused = await b.client.get(path, X_Auth_Token=token)
+                assert (refused.status, refused.ids) == (403, ["PasswordChangeRequired"])
+            assert (await b.client.get(own, X_Auth_Token=token)).body["PasswordChangeRequired"] is True
+            another = other.headers["Location"]
+            assert (await b.client.ask("DELETE", another, X_Auth_Token=token)).status == 403
+            assert (await b.client.ask("DELETE", place, X_Auth_Token=token)).status == 204
+            token = other.headers["X-Auth-Token"]
+            changed = await b.client.ask("PATCH", own, {"Password": "another-one-1"}, X_Auth_Token=token, If_Match="*")
+            assert changed.status == 200
+            assert (await b.client.post(SESSIONS, ADMIN)).status == 401
+            fresh = await b.client.post(SESSIONS, {**ADMIN, "Password": "another-one-1"})
+            assert "@Message.ExtendedInfo" not in fresh.body
+            assert (await b.client.get(SYSTEM, X_Auth_Token=fresh.headers["X-Auth-Token"])).status == 200
+
+    asyncio.run(scenario())
