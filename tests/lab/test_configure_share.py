@@ -12,7 +12,7 @@ FILE = "/etc/sysctl.d/60-supernode.conf"
 
 
 def on(site, host, command):
-    done = site.call(str(lab_site.SUPERNODE), "ssh", site.name, host, "sudo", "sh", "-c", f"'{command}'", timeout=60)
+    done = site.call(str(lab_site.SUPERNODE), "ssh", site.name, host, "sudo", "sh", "-c", command, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -112,9 +112,17 @@ def run(
     left_out = tuple(_left_out(built))
     for event in left_out:
         on_event(event)
-    nodes = built.groups[inventory.NODES]
-    if not nodes:
+    if not built.groups[inventory.NODES]:
         return Configured(left_out, {}, False, "no host can be reached")
+    done = _in_turn(folder, design, built, on_event, run_dir)
+    return replace(done, events=(*left_out, *done.events))
+
+
+def _in_turn(
+    folder: EnvironmentFolder, design: Design, built: Inventory, on_event: Callable[[Event], None], run_dir: Path
+) -> Configured:
+    """Look at those in service, then configure whose turn it is and all who are not."""
+    nodes = built.groups[inventory.NODES]
     deadline = time.monotonic() + design.environment.budgets.configure_s * OVER_BUDGET
     asked = pacing.to_ask(design, nodes)
     looked = _look(folder, inventory.only(built, asked), on_event, run_dir, deadline) if asked else NOTHING
@@ -122,14 +130,11 @@ def run(
     held = tuple(Event(time.time(), runner_events.STAGE, host, "turn", State.SKIPPED, turn.why()) for host in turn.held)
     for event in held:
         on_event(event)
-    todo = [host for host in nodes if host in turn.now or host not in asked]
     done = NOTHING
-    if todo:
-        left = deadline - time.monotonic()
-        records = running.place(folder)
+    if todo := [host for host in nodes if host in turn.now or host not in asked]:
+        left, records = deadline - time.monotonic(), running.place(folder)
         done = play(inventory.only(built, todo), SITE, on_event, run_dir, deadline_s=left, records=records)
-    done = replace(done, events=(*left_out, *looked.events, *held, *done.events))
-    return _together(nodes, looked, done, turn)
+    return _together(nodes, looked, replace(done, events=(*looked.events, *held, *done.events)), turn)
 
 
 def _look(
