@@ -31,7 +31,7 @@ class Ansible:
         self.differ, self.fail, self.dark, self.runs = set(differ), set(fail), set(dark), []
         monkeypatch.setattr(configure, "play", self.play)
 
-    def play(self, built, _book, on_event, _run_dir, *, check=False, deadline_s=None, log=configure.LOG):
+    def play(self, built, _book, on_event, _run_dir, *, check=False, deadline_s=None, log=configure.LOG, records=None):
         assert deadline_s > 0
         hosts = built.groups["nodes"]
         self.runs.append((log, "check" if check else "real", list(hosts)))
