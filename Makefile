@@ -7,7 +7,7 @@ PYTEST := $(BIN)/pytest -p no:cacheprovider
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo env SUPERNODE_CACHE=$(or $(SUPERNODE_CACHE),$(HOME)/.cache/supernode))
 STAGE := tools/stage
 
-.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test qemu bench clean
+.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test kills qemu bench clean
 
 help:  ## say what the targets are
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,9 @@ wheel: setup  ## the wheel in an empty folder: check, design, plan
 
 lab-test: engine  ## end to end in the lab, with faults; needs root
 	@$(SUDO) $(PYTEST) -q -m lab
+
+kills: engine  ## thirty kills of a run in the lab, each made whole by the next; needs root; the table is in kills.txt
+	@$(SUDO) KILLS_TABLE=$(CURDIR)/kills.txt $(PYTEST) -q -s -m kills tests/lab/test_kills.py
 
 qemu: setup  ## the deploy ISO in a virtual machine with UEFI, from an empty disk to a login
 	@$(SUDO) $(PYTEST) -q -m qemu

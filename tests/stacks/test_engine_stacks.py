@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from supernode.bringup import provision
+from supernode.engine import running
 from supernode.errors import CouldNotRun
 from supernode.records import State
 
@@ -136,7 +137,8 @@ def test_a_quarantined_slots_ports_are_shut_before_any_machine_is_touched_in_ano
     assert max(fenced) < min(machines), done
 
 
-def test_a_killed_run_leaves_no_process_and_the_next_one_goes_on(site):
+@pytest.mark.parametrize("verb", ["up", "refresh", "destroy", "forget"])
+def test_a_killed_engine_leaves_no_process_and_whatever_comes_next_goes_on(site, verb):
     design = site.describe()
     site.find("gpu-001", sleep=60)
     session = site.session()
@@ -156,9 +158,20 @@ def test_a_killed_run_leaves_no_process_and_the_next_one_goes_on(site):
     wait_for(lambda: not children_of(site), seconds=15)
 
     site.find("gpu-001")
+    hear = {"on_event": site.events.append, "directory": site.project}
+    if verb == "refresh":
+        provision.refresh(site.folder, design, **hear)
+    if verb == "destroy":
+        assert provision.destroy(site.folder, **hear) == ["lab"]
+    if verb == "forget":
+        assert provision.forget(site.folder, directory=site.project) == ["lab"]
+    cleared = [e.detail for e in site.events if "its lock is taken away" in e.detail]
     outputs = site.up(design)
     assert {d.state for d in outputs.devices.values()} == {"ready"}
-    assert any("its lock is taken away" in e.detail for e in site.events)
+    cleared += [e.detail for e in site.events if "its lock is taken away" in e.detail]
+    assert verb == "forget" or f"locked by process {run.pid} of " in cleared[0]
+    exported = json.loads(pulumi(site, "stack", "export", "-s", "lab").stdout)["deployment"]
+    assert not exported.get("pending_operations")
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
@@ -181,7 +194,10 @@ def test_a_run_that_is_interrupted_or_killed_ends_its_engine_in_order_and_leaves
     journal = site.world / "journal"
     wait_for(lambda: journal.exists() and "create gpu-001" in journal.read_text())
     run.send_signal(how)
-    wait_for(lambda: not children_of(site), seconds=60)
+    told = []
+    running.wait(running.place(site.folder), 60, told.append)
+    assert [line.partition(" (process ")[0] for line in told] == ["waiting for the engine of stack lab"]
+    assert not children_of(site)
     _, said = run.communicate(timeout=60)
     assert ("KeyboardInterrupt" in said) is (how == signal.SIGINT)
     locks = list((site.root / ".supernode" / "pulumi").rglob("locks/**/*.json"))
