@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
@@ -45,9 +46,20 @@ def environment(folder: EnvironmentFolder, engine: Engine | None = None) -> dict
 
 
 def _own_backend(root: Path) -> str:
+    """Return the URL of the state on disk, without the sidecar files that the engine's library would lay beside it.
+
+    A state takes its name in one step, its sidecar (`.attrs`: a content type, nothing else) is written in place: an
+    engine that was killed there leaves half of one, and no engine reads that state again ("failed to load checkpoint").
+    So none are written, and half ones of former times are removed: without a sidecar a state is whole.
+    """
     state = root / ".supernode" / "pulumi"
     state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return f"file://{state}"
+    for sidecar in state.rglob("*.attrs"):
+        try:
+            json.loads(sidecar.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            sidecar.unlink(missing_ok=True)
+    return f"file://{state}?metadata=skip"
 
 
 def _passphrase_file(root: Path) -> Path:

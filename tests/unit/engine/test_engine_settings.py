@@ -20,7 +20,7 @@ ENGINE = Engine(Path("/opt/x/bin/pulumi"), "3.274.1", "cache", "")
 
 def test_state_and_passphrase_lie_under_the_project_by_default(folder):
     found = engine.environment(folder, ENGINE)
-    assert found["PULUMI_BACKEND_URL"] == f"file://{folder.root}/.supernode/pulumi"
+    assert found["PULUMI_BACKEND_URL"] == f"file://{folder.root}/.supernode/pulumi?metadata=skip"
     passphrase = Path(found["PULUMI_CONFIG_PASSPHRASE_FILE"])
     assert stat.S_IMODE(passphrase.stat().st_mode) == 0o600
     assert len(passphrase.read_text().strip()) >= 32
@@ -73,3 +73,13 @@ def test_an_encrypted_value_keeps_its_salt_when_the_passphrase_is_gone(folder, t
     (tmp_path / ".supernode" / "passphrase").unlink()
     monkeypatch.setenv("PULUMI_CONFIG_PASSPHRASE", "a team's")
     assert engine.renew_passphrase(folder, stacks) == []
+
+
+def test_half_a_sidecar_is_removed_and_a_whole_one_stays(folder):
+    stacks = folder.root / ".supernode" / "pulumi" / ".pulumi" / "stacks" / "supernode"
+    stacks.mkdir(parents=True)
+    texts = {"lab.json": "{}", "lab.json.attrs": "", "su2.json.attrs": '{"user', "su3.json.attrs": "{}"}
+    for name, text in texts.items():
+        (stacks / name).write_text(text)
+    engine.environment(folder, ENGINE)
+    assert {path.name for path in stacks.iterdir()} == {"lab.json", "su3.json.attrs"}

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from pulumi.automation import EngineEvent, Stack
 
-from supernode.bringup.provision import events, state
+from supernode.bringup.provision import events, pending, state
 from supernode.bringup.provision.events import Row
 from supernode.bringup.provision.session import Listener, Session, prepare_stack, unlocked
 from supernode.design import Design
@@ -81,7 +81,10 @@ def up(
             )
         )
     running.prune(session.command.records)  # all stacks were locked since: no lock of the dead is left to be judged
-    return _read(session, names)
+    exports = _exports(session, names)
+    designed = {host.name for host in design.hosts} | {switch.name for switch in design.switches}
+    pending.settle(session, exports, designed, lambda line: tell(_note(line)))
+    return state.read(session.folder.name, exports)
 
 
 def fence(folder: EnvironmentFolder, design: Design, on_event: OnEvent, *, directory: Path | None = None) -> Outputs:
