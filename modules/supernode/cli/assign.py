@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from supernode.cli.output import emit, errors_end_the_process
 from supernode.errors import Problem, WrongInput
 
 if TYPE_CHECKING:
-    from supernode.design.assigning import Delivered
+    from supernode.design.assigning import Binding, Delivered
 
 
 def assign(
@@ -39,9 +40,12 @@ def assign(
     """Bind machines to slots in machines.yml: a whole delivery from its sheets, or one slot by hand.
 
     Placeholders, duplicates and unknown slots are refused. What is bound keeps its state; twice is the same as once.
+    Another machine in a bound slot starts anew: what hung on the one that left is listed, with what becomes of it, and
+    the next run installs the new one. A slot together with --sheet takes that slot's row alone.
 
     Example: supernode assign lab --sheet inventories/lab/delivery
     Example: supernode assign lab r01u09 --serial SN0042 --bmc-mac 02:00:00:00:00:09
+    Example: supernode assign lab r01u09 --serial SN0043 --sheet inventories/lab/delivery --replace --dry-run
     """
     from contextlib import nullcontext
 
@@ -66,10 +70,27 @@ def assign(
         binding = assigning.bind(inputs.design(folder), rows, replace=replace)
         if binding.changes and not dry_run:
             folder.write("machines", spec.machines_text(binding.machines))
-    data = {"changes": list(binding.changes), "written": bool(binding.changes) and not dry_run}
-    emit(
-        data, as_json=as_json, text=lambda: "\n".join(binding.changes) or "nothing changes: all of it is bound already"
-    )
+    data = {
+        "changes": list(binding.changes),
+        "dependants": {slot: [dataclasses.asdict(row) for row in rows] for slot, rows in binding.dependants.items()},
+        "written": bool(binding.changes) and not dry_run,
+    }
+    emit(data, as_json=as_json, text=lambda: _text(binding))
+
+
+def _text(binding: Binding) -> str:
+    if not binding.changes:
+        return "nothing changes: all of it is bound already"
+    return "\n".join(line for change in binding.changes for line in (change, *_dependants(binding, change.split()[0])))
+
+
+def _dependants(binding: Binding, slot: str) -> Iterator[str]:
+    """Write what hung on the machine that left: what it is, how it stood, what becomes of it."""
+    rows = binding.dependants.get(slot, ())
+    width = max((len(row.what) for row in rows), default=0)
+    for row in rows:
+        yield f"  {row.what:<{width}}  {row.was}"
+        yield f"  {'':<{width}}  -> {row.becomes}{f' (missing: {row.wanted})' if row.wanted else ''}"
 
 
 def _in_sheets(sheet: Path | None, locate: Callable[[Problem], str]) -> Callable[[Problem], str]:
@@ -86,15 +107,22 @@ def _in_sheets(sheet: Path | None, locate: Callable[[Problem], str]) -> Callable
 def _rows(slot: str | None, sheet: Path | None, identity: dict[str, str]) -> list[Delivered]:
     from supernode.design import assigning
 
-    if (slot is None) == (sheet is None):
-        what = "takes a slot or --sheet, one of them"
+    if slot is None and sheet is None:
+        what = "takes a slot, --sheet or both"
         raise WrongInput(
             "assign", what, "--sheet DIR binds a delivery; a slot and its --serial or --bmc-mac one machine"
         )
     if slot is not None:
-        return [assigning.Delivered(slot, "", identity)]
+        typed = assigning.Delivered(slot, "", identity)
+        return [typed if sheet is None else assigning.completed(typed, _of_sheets(sheet))]
     if identity or sheet is None:
         raise WrongInput("--sheet", "brings the identities itself", "leave --serial and the like out, or name one slot")
+    return _of_sheets(sheet)
+
+
+def _of_sheets(sheet: Path) -> list[Delivered]:
+    from supernode.design import assigning
+
     found = [name for name in assigning.COLUMNS if (sheet / name).is_file()]
     if not found:
         hint = f"name the folder of the delivery; it holds {' or '.join(assigning.COLUMNS)}"

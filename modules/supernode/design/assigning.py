@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import difflib
 import io
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from supernode.design import exchanging
+from supernode.design.exchanging import Dependant
 from supernode.design.model import Design
 from supernode.errors import Problem, Refusal
-from supernode.spec import Identity, Machines, SlotRecord, SlotState
+from supernode.spec import PINS, Identity, Machines, SlotRecord, SlotState
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "machines.csv": (
@@ -37,7 +40,6 @@ _MAC = re.compile(r"(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
 # Columns that a sheet may leave out.
 OPTIONAL: Mapping[str, tuple[str, ...]] = {"machines.csv": ("bmc_fingerprint",), "switches.csv": ()}
-PINS = {"bmc_fingerprint"}  # may change of a machine that stays, but only by hand: a sheet grows old
 _KEPT = {SlotState.IN_SERVICE, SlotState.DRAINED}
 
 
@@ -60,10 +62,15 @@ class Delivered:
 
 @dataclass(frozen=True)
 class Binding:
-    """What binding did: the next machines.yml, and one line for each slot that it changes."""
+    """What binding did: the next machines.yml, one line for each slot that it changes, and what hung on who was there.
+
+    Attributes:
+        dependants: for each slot in which another machine stands now.
+    """
 
     machines: Machines
     changes: tuple[str, ...]
+    dependants: Mapping[str, tuple[Dependant, ...]] = field(default_factory=dict)
 
 
 def read_sheet(name: str, text: str) -> list[Delivered]:
@@ -100,6 +107,26 @@ def read_sheet(name: str, text: str) -> list[Delivered]:
     return rows
 
 
+def completed(typed: Delivered, rows: Iterable[Delivered]) -> Delivered:
+    """Return a slot's row of a delivery, which has to agree with what a person read on the machine.
+
+    Raises:
+        Refusal: no row for the slot, or one of another machine.
+    """
+    row = next((row for row in rows if row.slot == typed.slot), None)
+    if row is None:
+        raise Refusal([_problem(typed, f"no sheet has a row for slot {typed.slot}", "is it the new delivery's?")])
+    differing = [
+        f"{key} {row.identity.get(key) or 'nothing'} in the sheet, {value} given"
+        for key, value in typed.identity.items()
+        if plain_value(key, row.identity.get(key, "")) not in ("", plain_value(key, value))
+    ]
+    if differing:
+        what = f"slot {row.slot} is another machine's there: {'; '.join(differing)}"
+        raise Refusal([_problem(row, what, "is it the new delivery's?")])
+    return dataclasses.replace(row, identity={**row.identity, **typed.identity})
+
+
 def bind(design: Design, delivered: Iterable[Delivered], *, replace: bool = False) -> Binding:
     """Bind machines to slots.
 
@@ -117,6 +144,7 @@ def bind(design: Design, delivered: Iterable[Delivered], *, replace: bool = Fals
     rows = list(delivered)
     problems = [problem for row in rows for problem in _row_problems(design, row)]
     slots, changes = dict(design.machines.slots), []
+    hanging: dict[str, tuple[Dependant, ...]] = {}
     for row in rows:
         if row.slot not in design.slots:
             continue
@@ -127,14 +155,18 @@ def bind(design: Design, delivered: Iterable[Delivered], *, replace: bool = Fals
             what = f"slot {row.slot} is {old.state} with another machine ({_spell(old.identity)})"
             problems.append(_problem(row, what, "if that machine was really taken out, say so with --replace"))
         if row.document and change.startswith("the same machine"):
-            hint = f"correct the sheet, or `supernode assign {design.name} {row.slot} --bmc-fingerprint F`"
-            problems.append(_problem(row, f"slot {row.slot} has another certificate pinned ({change})", hint))
+            option = "--bmc-fingerprint F" if "bmc_fingerprint" in change else "--host-key K"
+            hint = f"correct the sheet, or `supernode assign {design.name} {row.slot} {option}`"
+            what = "certificate" if "bmc_fingerprint" in change else "host key"
+            problems.append(_problem(row, f"slot {row.slot} has another {what} pinned ({change})", hint))
+        if change.startswith("replaces") and old is not None:
+            hanging[row.slot] = exchanging.dependants(design, row.slot, old, record)
         slots[row.slot] = record
         changes += [f"{row.slot} {design.slots[row.slot]}: {change}"] if change else []
     problems += _shared(rows, slots)
     if problems:
         raise Refusal(problems)
-    return Binding(design.machines.model_copy(update={"slots": slots}), tuple(changes))
+    return Binding(design.machines.model_copy(update={"slots": slots}), tuple(changes), hanging)
 
 
 def _problem(row: Delivered, what: str, hint: str | None = None) -> Problem:
@@ -224,10 +256,22 @@ def _bound(design: Design, slot: str, old: SlotRecord | None, identity: Identity
             if added
             else (old, "")
         )
-    state = SlotState.SPARE if _is_spare(design, slot) else SlotState.NEW
     if old is None:
+        state = SlotState.SPARE if _is_spare(design, slot) else SlotState.NEW
         return SlotRecord(state=state, identity=identity), f"bound to {_spell(identity)}"
-    return SlotRecord(state=state, identity=identity), f"replaces {_spell(old.identity)} by {_spell(identity)}"
+    return _exchanged(design, slot, old, identity), f"replaces {_spell(old.identity)} by {_spell(identity)}"
+
+
+def _exchanged(design: Design, slot: str, old: SlotRecord, identity: Identity) -> SlotRecord:
+    """Return the record of another machine in a known slot: nothing of the old one's identity is taken over.
+
+    A quarantined slot stays shut: whether it comes back as active or as a spare is what a release decides.
+    """
+    if old.state is SlotState.QUARANTINED:
+        return SlotRecord(state=old.state, reason=f"another machine since: {old.reason}", identity=identity)
+    active = not design.is_host(design.slots[slot]) or design.host(design.slots[slot]).state != "spare"
+    state = SlotState.NEW if active else SlotState.SPARE
+    return SlotRecord(state=state, replaces=old.replaces, identity=identity)
 
 
 def _is_spare(design: Design, slot: str) -> bool:

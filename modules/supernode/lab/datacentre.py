@@ -10,11 +10,11 @@ from typing import Any
 
 from supernode import catalog
 from supernode.errors import CouldNotRun, WrongInput
-from supernode.lab import clock, netspace, switches, wiring
+from supernode.lab import clock, exchange, netspace, switches, wiring
 from supernode.lab.artefacts import Artefacts, Server
 from supernode.lab.bmc.fleet import Fleet
 from supernode.lab.bmc.hardware import Habits
-from supernode.lab.chassis import Identity, Port
+from supernode.lab.chassis import Port
 from supernode.lab.console import Console
 from supernode.lab.deploy import ImageStore
 from supernode.lab.disks import File, Images
@@ -172,6 +172,19 @@ class Datacentre:
         await self._mend(fault)
         return self.faults()
 
+    async def exchange(self, slot: str, bmc: str) -> None:
+        """Put another machine into a slot; what stood wrong with the old one is gone with it."""
+        keeps = exchange.keeps_settings(bmc)
+        await self.machines[slot].power_off(hard=True)
+        await self.fleet.remove(slot, erase=not keeps)
+        self.works[slot] = await asyncio.to_thread(exchange.refitted, self.places.name, self.works[slot], self.factory)
+        self.machines[slot] = self._machine(self.works[slot])
+        server = self.works[slot].server
+        for fault in self.standing.read():
+            if KINDS[fault.name].targets == ("SERVER",) and self.slot(fault.targets[0]) == slot:
+                self.standing.remove(fault)
+        await self.fleet.add(self.machines[slot], catalog.server(server.kind), str(server.bmc.ip))
+
     def faults(self) -> Sequence[Mapping[str, Any]]:
         """Return the faults that stand."""
         return [fault.to_json() for fault in self.standing.read()]
@@ -186,6 +199,8 @@ class Datacentre:
             await asyncio.to_thread(self.plant.slow, target, arguments["factor"])
         elif fault.name == "host-hung":
             self.works[self.slot(target)].hang(True)
+        elif fault.name == exchange.NAME:
+            await self.exchange(self.slot(target), arguments["bmc"])
         elif fault.name == "kernel-message":
             self.works[self.slot(target)].kernel_log.write(arguments["text"], arguments["level"])
         else:
@@ -204,7 +219,7 @@ class Datacentre:
 
     def _works(self, server: Server) -> ServerWorks:
         places = self.places.slot(server.slot)
-        identity = Identity.manufactured(self.places.name, server.slot)
+        identity = self.factory.identity(self.places.name, server.slot)
         ports = Ports(server.device, wiring.server_ports(self.places.name, server))
         return ServerWorks(server, identity, places, self.images, self.store, ports, Console(places.console))
 

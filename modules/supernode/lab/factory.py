@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import secrets
 from collections.abc import Callable, Iterable
@@ -30,6 +31,7 @@ MACHINE_COLUMNS = (
     "bmc_mac",
     "management_mac",
 )
+GENERATIONS = "generations.json"  # by slot; a start of the lab begins with the first machine of each again
 SWITCH_COLUMNS = ("slot", "kind", "system_serial", "management_mac", "ssh_host_key")
 
 
@@ -55,6 +57,25 @@ class Factory:
         """Return the password on a BMC's label, made on the first call."""
         return _once(self.folder / "bmc-labels" / slot, lambda: secrets.token_urlsafe(9))
 
+    def generation(self, slot: str) -> int:
+        """Return which of the machines that ever stood in a slot stands there now, from 1."""
+        return int(self._generations().get(slot, 1))
+
+    def identity(self, lab: str, slot: str) -> Identity:
+        """Return the labels of the machine that stands in a slot."""
+        return Identity.manufactured(lab, slot, self.generation(slot))
+
+    def next_machine(self, slot: str) -> None:
+        """Have another machine stand in a slot, with its own labels and its own password on one of them."""
+        counted = {**self._generations(), slot: self.generation(slot) + 1}
+        (self.folder / "bmc-labels" / slot).unlink(missing_ok=True)
+        workspace.write_atomically(self.folder / GENERATIONS, json.dumps(counted), 0o600)
+
+    def _generations(self) -> dict[str, int]:
+        path = self.folder / GENERATIONS
+        found: dict[str, int] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        return found
+
     def switch_key(self, slot: str) -> SwitchKey:
         """Return a switch's host key, made on the first call."""
         private = _once(self.folder / f"ssh-{slot}", _ed25519)
@@ -73,7 +94,7 @@ def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_
         factory: the lab's keys.
         bmc_ca: the certificate of the authority that signed the BMCs' own, as PEM.
     """
-    machines = (_machine(lab, row.slot, row.kind) for row in artefacts.servers)
+    machines = (_machine(factory.identity(lab, row.slot), row.slot, row.kind) for row in artefacts.servers)
     switches = (_switch(lab, row.slot, row.kind, factory) for row in artefacts.switches)
     workspace.write_atomically(folder / "machines.csv", _table(MACHINE_COLUMNS, machines))
     workspace.write_atomically(folder / "switches.csv", _table(SWITCH_COLUMNS, switches))
@@ -87,8 +108,7 @@ def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_
         os.chown(path, owner.st_uid, owner.st_gid)
 
 
-def _machine(lab: str, slot: str, kind: str) -> tuple[str, ...]:
-    made = Identity.manufactured(lab, slot)
+def _machine(made: Identity, slot: str, kind: str) -> tuple[str, ...]:
     return (
         slot,
         kind,

@@ -46,6 +46,14 @@ KINDS: Mapping[str, FaultKind] = {
         FaultKind(
             "host-hung", "the system stops between two instructions, until power is cut", ("SERVER",), lasting=False
         ),
+        FaultKind(
+            "exchange-machine",
+            "another machine is put into the slot, its disk empty; the delivery's sheets say which (bmc: as it comes "
+            "from the factory, or with the accounts and certificate of the old one restored)",
+            ("SERVER",),
+            {"bmc": "factory"},
+            lasting=False,
+        ),
         FaultKind("swap-cable", "two cables have their far ends exchanged", ("CABLE", "CABLE")),
         FaultKind("missing-cable", "a cable is pulled", ("CABLE",)),
         FaultKind("slow-link", "a cable runs at a share of its rate", ("CABLE",), {"factor": 0.25}),

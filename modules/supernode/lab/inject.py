@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from supernode.errors import CouldNotRun
-from supernode.lab import cgroups, control
+from supernode.lab import cgroups, control, exchange
 from supernode.lab.faults import KINDS, Fault, Standing
 from supernode.lab.places import Places
 
@@ -21,7 +21,10 @@ def inject(environment: str, fault: Fault) -> Faults:
     """
     places = Places.of(environment)
     if _running(places):
-        return _answer(control.ask(places.control, {"do": "fault", "fault": fault.to_json()}))
+        stand = _answer(control.ask(places.control, {"do": "fault", "fault": fault.to_json()}))
+        if fault.name == exchange.NAME:
+            exchange.deliver(places)
+        return stand
     if not KINDS[fault.name].lasting:
         raise CouldNotRun(environment, "no lab runs", f"supernode lab start {environment}")
     Standing(places.faults).add(fault)

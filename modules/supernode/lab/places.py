@@ -9,7 +9,7 @@
     faults.json               the faults that stand, applied again by each start
     images/                   golden images that a deploy step fetched
     slots/<slot>/             console.log, disk/, board/, root/
-    control.sock lab.json daemon.log
+    control.sock lab.json delivery daemon.log
 """
 
 from __future__ import annotations
@@ -119,6 +119,11 @@ class Places:
     def control(self) -> Path:
         """The daemon's socket."""
         return self.folder / "control.sock"
+
+    @property
+    def delivery(self) -> Path:
+        """Names the folder that the delivery was written to."""
+        return self.folder / "delivery"
 
     @property
     def settings(self) -> Path:

@@ -19,9 +19,8 @@ from typing import Any
 
 from supernode import workspace
 from supernode.errors import CouldNotRun
-from supernode.lab import artefacts, capacity, cgroups, control, doctor, factory, nos, shared
+from supernode.lab import artefacts, capacity, cgroups, control, doctor, exchange, factory, nos, shared
 from supernode.lab.artefacts import Artefacts
-from supernode.lab.bmc.certificates import Authority
 from supernode.lab.faults import Standing
 from supernode.lab.places import Places, labs_root
 from supernode.lab.wiring import UPLINK
@@ -76,10 +75,8 @@ def start(environment: str, folder: Path, delivery: Path, cache: Path, say: Call
     plan = artefacts.read(folder)
     with shared.locked(environment):
         running = healthy(places, plan) or _afresh(places, plan, folder, cache, say)
-    authority = Authority(places.factory / "ca")
-    factory.deliver(
-        delivery, environment, plan, factory.Factory(places.factory), authority.certificate.read_text(encoding="ascii")
-    )
+    workspace.write_atomically(places.delivery, str(delivery.resolve()))
+    exchange.deliver(places)
     unchanged = "started" not in running
     return Started(unchanged, time.monotonic() - began, running)
 
@@ -186,6 +183,7 @@ def _folders(places: Places, plan: Artefacts, folder: Path, system: Path) -> Non
     shutil.rmtree(
         places.factory / "bmc", ignore_errors=True
     )  # BIOS settings, accounts, event logs: as from the factory
+    (places.factory / factory.GENERATIONS).unlink(missing_ok=True)
     if folder.resolve() != places.artefacts.resolve():
         shutil.rmtree(places.artefacts, ignore_errors=True)
         shutil.copytree(folder, places.artefacts)

@@ -55,12 +55,12 @@ def kernel_name(pci: str) -> str:
     return f"enp{int(match[1], 16)}s{int(match[2], 16)}np0"
 
 
-def server_ports(lab: str, server: Server) -> tuple[Port, ...]:
-    """Return a server's ports, management first, with the addresses on their labels."""
+def server_ports(lab: str, server: Server, generation: int = 1) -> tuple[Port, ...]:
+    """Return the ports of the n-th machine in a slot, management first, with the addresses on their labels."""
     kind = catalog.server(server.kind)
 
     def mac(port: str) -> str:
-        return manufactured_mac(lab, server.slot, port)
+        return manufactured_mac(lab, server.slot, port, generation)
 
     management = Port(
         "management", SERVER_MANAGEMENT, MANAGEMENT_INDEX, mac("management"), kind.management_pci, MbitPerS(1000)

@@ -2,11 +2,12 @@
 
 from supernode.spec.allocation import Allocation, HostBlock, Places, SwitchBlock, UplinkBlock, allocation_text
 from supernode.spec.environment import Environment, Fabric, Pool, Rack
-from supernode.spec.machines import Identity, Machines, SlotRecord, SlotState, machines_text
+from supernode.spec.machines import PINS, Identity, Machines, SlotRecord, SlotState, machines_text
 from supernode.spec.reading import Inputs, locate, read
 from supernode.spec.schema import schema_text
 
 __all__ = [
+    "PINS",
     "Allocation",
     "Environment",
     "Fabric",

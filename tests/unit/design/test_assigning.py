@@ -186,3 +186,82 @@ def test_nothing_is_designed_by_a_pin():
     bare, pinned = again(bind(lab(), ROWS[0])), again(in_sheet(lab(), PIN))
     assert bare.digest == pinned.digest
     assert bare.host("gpu-001").identity.bmc_fingerprint != pinned.host("gpu-001").identity.bmc_fingerprint
+
+
+PINNED = """schema: 1
+slots:
+  r01u01: {state: STATE, reason: bad GPU, identity: {system_serial: S1, board_serial: B1, bmc_mac: "02:00:00:00:01:01",
+    management_mac: "02:00:00:00:02:01", ssh_host_key: ssh-ed25519 AAAA, bmc_fingerprint: PIN}}
+""".replace("PIN", PIN)
+
+
+def exchange(state="in_service", host="r01u01", **identity):
+    given = {"system_serial": "S2", "management_mac": "02:00:00:00:02:99", **identity}
+    known = lab(machines=PINNED.replace("STATE", state))
+    return assigning.bind(known, [assigning.Delivered(host, "", given)], replace=True)
+
+
+def test_what_hung_on_an_exchanged_machine_is_listed_and_nothing_of_its_identity_is_kept():
+    binding = exchange()
+    record = binding.machines.slots["r01u01"]
+    assert record.identity.known() == {"system_serial": "S2", "management_mac": "02:00:00:00:02:99"}
+    rows = {row.what: row for row in binding.dependants["r01u01"]}
+    assert rows["controller's password"].was == "file:secrets/bmc/r01u01"
+    assert "file:delivery/bmc-factory/r01u01" in rows["controller's password"].becomes
+    assert PIN in rows["controller's certificate"].was
+    assert rows["controller's certificate"].becomes == "verified by delivery/bmc-ca.pem"
+    assert rows["controller's address"].was == "198.18.2.11 at 02:00:00:00:01:01"
+    assert rows["seed and deploy medium"].becomes.endswith("02:00:00:00:02:99")
+    assert (rows["host key"].was, rows["cables"].was[:2]) == ("pinned", "8:")
+    assert "BIOS" in rows["firmware baseline"].was
+    assert rows["checks"].was == "serial S1"
+    assert rows["state"].becomes.startswith("new:")
+    assert [row.what for row in rows.values() if row.wanted] == []
+
+
+def test_what_only_a_person_can_give_is_named():
+    rows = {row.what: row.wanted for row in exchange(management_mac="").dependants["r01u01"]}
+    assert rows["seed and deploy medium"] == "--management-mac"
+
+
+def test_nothing_hangs_on_a_slot_that_stays_or_is_new():
+    assert bind(lab(), *ROWS).dependants == {}
+    known = lab(machines=PINNED.replace("STATE", "in_service"))
+    assert by_hand(known, system_serial="S1", uuid="11111111-2222-3333-4444-555555555501").dependants == {}
+
+
+def test_a_quarantined_slot_stays_shut_with_another_machine_in_it():
+    record = exchange("quarantined").machines.slots["r01u01"]
+    assert (record.state, record.reason) == (SlotState.QUARANTINED, "another machine since: bad GPU")
+    assert exchange("quarantined").dependants["r01u01"][-1].becomes.endswith("`supernode release lab r01u01`")
+
+
+def test_a_spare_that_serves_is_exchanged_in_the_place_where_it_serves():
+    text = """schema: 1
+slots:
+  r01u01: {state: quarantined, reason: dead, identity: {system_serial: S1}}
+  r02u17: {state: in_service, replaces: r01u01, identity: {system_serial: S9}}
+"""
+    binding = assigning.bind(
+        lab(machines=text), [assigning.Delivered("r02u17", "", {"system_serial": "S10"})], replace=True
+    )
+    record = binding.machines.slots["r02u17"]
+    assert (record.state, record.replaces) == (SlotState.NEW, "r01u01")
+
+
+def test_a_host_key_is_a_pin_that_a_person_may_change_and_no_other_machine():
+    known = lab(machines=PINNED.replace("STATE", "in_service"))
+    binding = by_hand(known, ssh_host_key="ssh-ed25519 BBBB")
+    record = binding.machines.slots["r01u01"]
+    assert (record.state, record.identity.system_serial) == (SlotState.IN_SERVICE, "S1")
+    assert record.identity.ssh_host_key == "ssh-ed25519 BBBB"
+    assert binding.dependants == {}
+
+
+def test_a_slot_s_row_of_a_sheet_completes_what_was_read_on_the_machine():
+    rows = assigning.read_sheet("machines.csv", "\n".join([HEAD, *ROWS, ""]))
+    found = assigning.completed(assigning.Delivered("r01u01", "", {"system_serial": "S1"}), rows)
+    assert (found.identity["board_serial"], found.kind) == ("B1", "lab-gpu8")
+    for slot, serial in (("r01u01", "S9"), ("r01u09", "S1")):
+        with pytest.raises(Refusal, match=r"is another machine's there|no sheet has a row"):
+            assigning.completed(assigning.Delivered(slot, "", {"system_serial": serial}), rows)

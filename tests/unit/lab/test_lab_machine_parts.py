@@ -198,3 +198,19 @@ def test_the_time_server_answers_its_own_site(sample):
     assert "allow 198.18.0.0/19" in text
     assert "bindaddress 198.18.0.1" in text
     assert "local stratum" in text
+
+
+def test_the_next_machine_of_a_slot_has_other_labels_and_the_sheet_says_so(sample, tmp_path):
+    made = factory.Factory(tmp_path / "factory")
+    factory.deliver(tmp_path / "one", "lab", sample, made, "PEM")
+    made.next_machine("r01u09")
+    factory.deliver(tmp_path / "two", "lab", sample, factory.Factory(tmp_path / "factory"), "PEM")
+    one, two = (list(csv.DictReader((tmp_path / name / "machines.csv").open())) for name in ("one", "two"))
+    assert one[0] == two[0]
+    assert [column for column in one[1] if one[1][column] == two[1][column]] == ["slot", "kind"]
+    labels = [(tmp_path / name / "bmc-factory" / "r01u09").read_text() for name in ("one", "two")]
+    assert labels[0] != labels[1]
+    assert made.identity("lab", "r01u09").system_serial == two[1]["system_serial"]
+    old, new = (wiring.server_ports("lab", sample.servers[1], generation) for generation in (1, 2))
+    assert [port.name for port in old] == [port.name for port in new]
+    assert not {port.mac for port in old} & {port.mac for port in new}

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-from bmc_bench import PASSWORD, SYSTEM, V1, Bench, bench
+import pytest
+from bmc_bench import PASSWORD, SYSTEM, V1, Bench, Kind, bench, machine
 
 from supernode.lab.bmc.hardware import Habits
 
@@ -233,5 +234,22 @@ def test_an_account_from_the_factory_may_change_its_password_leave_and_nothing_e
             fresh = await b.client.post(SESSIONS, {**ADMIN, "Password": "another-one-1"})
             assert "@Message.ExtendedInfo" not in fresh.body
             assert (await b.client.get(SYSTEM, X_Auth_Token=fresh.headers["X-Auth-Token"])).status == 200
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("erase", [True, False])
+def test_the_controller_of_an_exchanged_machine_is_as_the_factory_made_it_or_restored(
+    tmp_path: Path, erase: bool
+) -> None:
+    async def scenario() -> None:
+        async with bench(tmp_path) as b:
+            await add_user(b, "carol", "Operator")
+            certificate = (tmp_path / "bmc/r01u01/bmc.pem").read_bytes()
+            await b.fleet.remove("r01u01", erase=erase)
+            bmc = await b.fleet.add(machine("r01u01", b.work), Kind(), "127.0.0.1", 0)
+            known = {account.name for account in bmc.state.accounts}
+            assert known == ({"admin"} if erase else {"admin", "carol"})
+            assert ((tmp_path / "bmc/r01u01/bmc.pem").read_bytes() == certificate) is not erase
 
     asyncio.run(scenario())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import shutil
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -70,6 +71,20 @@ class Fleet:
         bmc.hearing = functools.partial(self._restarting, chassis.slot)
         self._hearing(chassis.slot)
         return bmc
+
+    async def remove(self, slot: str, *, erase: bool) -> None:
+        """Take a BMC out of operation; its settings, accounts and certificate stay in its flash unless `erase`.
+
+        Raises:
+            CouldNotRun: no such slot.
+        """
+        seat = self._seat(slot)
+        seat.bmc.faults.release()
+        await seat.runner.cleanup()
+        await seat.bmc.close()
+        del self._seats[slot]
+        if erase:
+            await asyncio.to_thread(shutil.rmtree, self._folder / slot, ignore_errors=True)
 
     def bmc(self, slot: str) -> Bmc:
         """Return the BMC of a slot.
