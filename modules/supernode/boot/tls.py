@@ -30,7 +30,11 @@ _BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
 _CA_FOR = datetime.timedelta(days=3650)
 _LEAF_FOR = datetime.timedelta(days=397)
 _RENEW_BEFORE = datetime.timedelta(days=30)
-_LOST = "put serve-ca.key and serve-ca.pem back from a copy, both of them"
+_LOST = (
+    "put serve-ca.key and serve-ca.pem back from a copy, both of them. If they are lost: `supernode serve {name} "
+    "--new-ca`; machines in service reach no package mirror then, until they are installed anew or get the new "
+    "serve-ca.pem as /etc/supernode/ca.pem"
+)
 
 
 @dataclass(frozen=True)
@@ -42,12 +46,13 @@ class Identity:
     key: Path
 
 
-def ensure(folder: EnvironmentFolder, address: str) -> Identity:
+def ensure(folder: EnvironmentFolder, address: str, *, anew: bool = False) -> Identity:
     """Return the identity of a server at `address`, making what is missing or does not fit.
 
     Args:
         folder: the environment.
         address: the IP address that clients connect to.
+        anew: a person knows that the CA is lost and has one made all the same; one that is there stays.
 
     Raises:
         CouldNotRun: the CA is gone, and machines in service trust it alone.
@@ -58,7 +63,8 @@ def ensure(folder: EnvironmentFolder, address: str) -> Identity:
     with store.lock(own / "tls.lock"):
         missing = [path for path in (ca_key, identity.ca) if not path.is_file()]
         if missing:
-            kept.refuse_anew(folder, missing[0], "trust that CA alone", _LOST)
+            if not anew:
+                kept.refuse_anew(folder, missing[0], "trust that CA alone", _LOST.format(name=folder.name))
             _make_ca(folder.name, identity.ca, ca_key)
             for path in (identity.ca, ca_key):
                 give(path, folder.folder)

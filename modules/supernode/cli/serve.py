@@ -17,6 +17,9 @@ def serve(
         bool,
         typer.Option("--background", help="start it detached, unless it runs already; the log is under .supernode/"),
     ] = False,
+    new_ca: Annotated[
+        bool, typer.Option("--new-ca", help="the CA is lost: make another, which no machine in service trusts yet")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="print the result as JSON")] = False,
 ) -> None:
     """Serve an environment's image, deploy media and package mirror over TLS, and take its machines' reports.
@@ -26,10 +29,12 @@ def serve(
 
     Example: supernode serve lab
     """
-    from supernode.boot import server
+    from supernode.boot import server, tls
 
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
+        if new_ca:
+            tls.ensure(folder, str(inputs.design(folder).environment.site.serve.address), anew=True)
         if stop:
             ended = server.stop(folder)
             emit({"stopped": ended}, as_json=as_json, text=lambda: "stopped" if ended else "none was running")

@@ -265,6 +265,8 @@ def test_a_key_that_machines_in_service_know_is_not_made_anew_in_silence(tmp_pat
             make()
         assert "from a copy" in refused.value.hint
     assert len(list(folder.secrets.iterdir())) == (4 if state == "new" else 0)
+    made = tls.ensure(folder, "127.0.0.1", anew=True).ca.read_bytes()
+    assert tls.ensure(folder, "127.0.0.1", anew=True).ca.read_bytes() == made  # what is there is never replaced
 
 
 def test_a_pid_that_is_another_process_by_now_is_not_the_server(tmp_path):
