@@ -109,6 +109,7 @@ class Job:
         first_contact: a controller that still has the factory's password may be given ours.
         before: the enrolment record as it stood before the machine was booted for deployment.
         booted: the deploy ISO was booted in this job, by `carrier`.
+        stranger: another machine stands in the slot, and nothing that the controller says speaks against that.
         unfit: carriers that cannot be used, each with the reason.
         traces: what the machine's start logs held before it was booted.
         pinned: the host keys that this machine is known by; nothing that is reported later takes their place, except
@@ -125,6 +126,7 @@ class Job:
     phase_deadline: Deadline = field(default_factory=lambda: Deadline(0))
     before: Enrolment | None = None
     booted: bool = False
+    stranger: bool = False
     carrier: str = ""
     unfit: dict[str, str] = field(default_factory=dict)
     traces: tuple[str, ...] | None = None

@@ -124,6 +124,10 @@ class MachineResource:
                 known = _recorded(inputs) if not old or _another(old, wanted) else old
                 job.pinned = tuple(known.get("hostKeys") or ())
                 outcome = await run(job, ())
+                if job.stranger and old:
+                    scene.warn(f"{wanted.name}: {outcome.reason}")
+                    said = {"status": outcome.status, "phase": outcome.phase, "reason": outcome.reason}
+                    return Found(resource_id, {**old, **said}, inputs)
                 if outcome.status != "ready":
                     raise CouldNotRun(wanted.name, outcome.reason)
                 try:

@@ -1,4 +1,4 @@
-"""The engine's state is gone and the machine is not: what machines.yml recorded is enough to find it again."""
+"""The state is gone and the machine is not, or the machine is another: what is found out by looking alone."""
 
 import asyncio
 
@@ -132,5 +132,25 @@ def test_the_recorded_key_survives_a_first_contact_that_fails(tmp_path, writes):
         out = await stand.update(out, inService=True, hostKey=key)
         assert (out["status"], out["hostKeys"]) == ("ready", [key])
         assert writes == []
+
+    play(tmp_path, scenario)
+
+
+def test_another_machine_in_the_slot_is_seen_by_a_look_and_told_until_somebody_says_so(tmp_path, writes):
+    async def scenario(stand):
+        out = await stand.create(inService=True, hostKey=await lose_state(stand, writes))
+        stand.inputs["identity"] = {"system_serial": "SN-THAT-LEFT"}
+        out["identity"] = stand.inputs["identity"]
+        found = await stand.read(out)
+        assert (found.outputs["status"], found.outputs["phase"]) == ("failed", "contact")
+        for said in ("SN-THAT-LEFT", stand.machine.identity.system_serial, f"assign … {SLOT} --replace"):
+            assert said in found.outputs["reason"]
+        assert stand.diff(found.outputs, inService=True) == {"status": "update"}
+        again = await stand.update(found.outputs, inService=True)
+        assert (again["status"], again["phase"]) == ("failed", "contact")
+        assert writes == []
+        stand.inputs["identity"] = {"system_serial": stand.machine.identity.system_serial}  # it is back
+        again["identity"] = stand.inputs["identity"]
+        assert (await stand.update(again, inService=True))["status"] == "ready"
 
     play(tmp_path, scenario)

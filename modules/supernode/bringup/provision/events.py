@@ -69,13 +69,13 @@ def to_row(event: Any, stack: str) -> Row | None:
             return Row(stack, name_of(metadata.urn), _op(metadata), _changes(metadata, "inputs"))
     if event.res_outputs_event is not None and _op(event.res_outputs_event.metadata) == "refresh":
         return to_drift(event, stack)
-    return None
+    return _warning(event, stack)
 
 
 def to_drift(event: Any, stack: str) -> Row | None:
     """Translate one engine event of a refresh into a row; None for what is as the state says."""
     if event.res_outputs_event is None:
-        return None
+        return _warning(event, stack)
     metadata = event.res_outputs_event.metadata
     if not is_ours(metadata.type):
         return None
@@ -83,7 +83,20 @@ def to_drift(event: Any, stack: str) -> Row | None:
         return Row(stack, name_of(metadata.urn), "drift", "gone")
     if not metadata.diffs and not metadata.detailed_diff:
         return None
+    found = metadata.new.outputs or {}
+    if str(found.get("status", "ready")) != "ready":
+        said = f"{found.get('status')} in {found.get('phase') or 'contact'}: {found.get('reason') or ''}"
+        return Row(stack, name_of(metadata.urn), "drift", said)
     return Row(stack, name_of(metadata.urn), "drift", _changes(metadata, "outputs"))
+
+
+def _warning(event: Any, stack: str) -> Row | None:
+    """Return what the provider warned of: a machine that could not be looked at is unknown, not unchanged."""
+    said = event.diagnostic_event
+    if said is None or said.severity != "warning" or not (said.urn and OURS in said.urn):
+        return None
+    name = name_of(said.urn)
+    return Row(stack, name, "warning", _text(said.message).removeprefix(f"{name}: "))
 
 
 def error_of(event: Any) -> str | None:

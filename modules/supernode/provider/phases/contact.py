@@ -23,7 +23,9 @@ async def run(job: Job) -> None:
     job.seen.power = await found.power()
     if wrong := identity.mismatches(job.wanted.identity, says):
         agree = identity.agreements(job.wanted.identity, says)
-        raise PhaseFailedError("another machine than machines.yml names: " + "; ".join(wrong) + agree)
+        job.stranger = not agree  # a controller that mixes up two machines is not believed
+        hint = "" if agree else f"; if it was exchanged: supernode assign … {job.wanted.slot} --replace"
+        raise PhaseFailedError("another machine than machines.yml names: " + "; ".join(wrong) + agree + hint)
     if not set(job.wanted.identity) & set(says):
         known = ", ".join(sorted(job.wanted.identity)) or "nothing"
         raise PhaseFailedError(
