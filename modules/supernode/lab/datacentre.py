@@ -14,7 +14,7 @@ from supernode.lab import clock, exchange, netspace, switches, wiring
 from supernode.lab.artefacts import Artefacts, Server
 from supernode.lab.bmc.fleet import Fleet
 from supernode.lab.bmc.hardware import Habits
-from supernode.lab.chassis import Port
+from supernode.lab.chassis import Identity, Port
 from supernode.lab.console import Console
 from supernode.lab.deploy import ImageStore
 from supernode.lab.disks import File, Images
