@@ -36,11 +36,11 @@ def test_a_spent_token_neither_deploys_nor_enrols_other_keys(site):
     assert site.read("gpu-001")["host_keys"] == ["ssh-ed25519 AAAA"]
 
 
-def test_a_report_whose_answer_was_lost_can_be_sent_again(site):
+def test_the_same_report_again_is_refused_and_changes_nothing(site):
     token = site.issue("gpu-001")
     site.report("gpu-001", token, DONE)
     before = site.read("gpu-001")
-    assert site.report("gpu-001", token, DONE) is Answer.ACCEPTED
+    assert site.report("gpu-001", token, DONE) is Answer.REFUSED
     assert site.read("gpu-001") == before
 
 

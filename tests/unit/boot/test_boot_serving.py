@@ -19,6 +19,7 @@ from cryptography import x509
 from supernode import spec
 from supernode.boot import routes, server, sshkey, tls
 from supernode.boot.enrolment import Enrolment
+from supernode.boot.host import enrol
 from supernode.errors import CouldNotRun
 from supernode.workspace import EnvironmentFolder
 
@@ -121,6 +122,33 @@ def test_what_is_served_and_what_is_not(tmp_path):
             200,
             f'{{"environment": "lab", "design": "dd", "code": "code", "process": {os.getpid()}}}'.encode(),
         )
+
+    served(tmp_path, check)
+
+
+def test_a_machine_whose_answer_was_lost_finds_its_report_and_nobody_elses(tmp_path, monkeypatch):
+    host = tmp_path / "host"
+    for name, text in {
+        "ssh/ssh_host_ed25519_key.pub": "ssh-ed25519 AAAA root@x\n",
+        "supernode/image": f"{DIGEST}\n",
+    }.items():
+        (host / "etc" / name).parent.mkdir(parents=True)
+        (host / "etc" / name).write_text(text)
+    monkeypatch.setattr(enrol, "ROOT", host)
+    place = host / "etc/supernode"
+
+    async def check(_session, at):
+        token = at.site.enrolment.issue("gpu-001")
+        (place / "report.json").write_text(f'{{"url": "{at.base}/report/gpu-001"}}')
+        (place / "ca.pem").write_bytes((tls.ensure(folder_of(tmp_path), "127.0.0.1").ca).read_bytes())
+        for _again in range(2):  # the second time the token is spent, as when the first answer was lost
+            (place / "token").write_text(token)
+            assert await asyncio.to_thread(enrol.main) == 0
+            assert not (place / "token").exists()
+        (place / "token").write_text(token)
+        (host / "etc/ssh/ssh_host_ed25519_key.pub").write_text("ssh-ed25519 EVIL root@x\n")
+        assert await asyncio.to_thread(enrol.main) == enrol.EXIT_REFUSED
+        assert at.site.enrolment.read("gpu-001")["host_keys"] == ["ssh-ed25519 AAAA"]
 
     served(tmp_path, check)
 
