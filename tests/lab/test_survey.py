@@ -49,6 +49,7 @@ def test_the_proposal_is_the_labs_design_the_swapped_cable_is_listed_and_nothing
 
     assert designed(cluster, proposed, tmp_path / "design") == own
     assert found["differs"] == []
+    assert found["design"] == cluster.json("design", cluster.name)["digest"]  # with every machine in its slot
     failing = [row for row in found["findings"] if row["verdict"] == "fail"]
     assert {row["cause"] for row in failing} == {failing[0]["cause"]}, [row["cause"] for row in failing]
     assert {row["place"] for row in failing if row["check"] == "cabling"} == set(cables)
