@@ -1,5 +1,6 @@
 """From what a cluster shows to the documents that describe it, and to what is wrong with it."""
 
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import yaml
 from seen_lab import Seen
 
 from supernode import catalog, spec
-from supernode.bringup.survey import compare
+from supernode.bringup.survey import compare, run
 from supernode.bringup.survey.conclude import conclude
 from supernode.bringup.survey.observed import ControllerSeen, Placement, SwitchSeen
 
@@ -255,3 +256,31 @@ def test_states_of_machines_are_what_shows_or_come_from_the_record(lab, seen):
     again = surveyed(seen, machines=spec.machines_text(first.machines.model_copy(update={"slots": slots})))
     assert str(again.machines.slots["r01u17"].state) == "quarantined"
     assert any("r01u17: state quarantined is taken from" in note for note in again.notes)
+
+
+@pytest.mark.parametrize(
+    ("later", "looks", "wrong"),
+    [((True,), 2, True), ((False,), 2, False), ((None, True, True), 4, True), ((None, True, None, True), 4, True)],
+    ids=["stands", "was old news", "settles", "never settles"],
+)
+def test_a_cable_is_believed_to_be_wrong_when_two_looks_agree(lab, later, looks, wrong):
+    """What LLDP heard before a plug moved lingers: None is a look that sees half of it."""
+
+    def look(state):
+        seen = Seen(lab)
+        if state is not False:
+            seen.exchange("C00010", "C00014")
+        found = seen.observations()
+        if state is None:
+            stale = Seen(lab).observations().switches
+            found = replace(found, switches=stale)
+        return found
+
+    answers = iter(later)
+
+    async def again(_before):
+        return look(next(answers))
+
+    found, looked = asyncio.run(run.agreed(look(True), again, {"environment": sites.LAB}))
+    assert looked == looks
+    assert any(row.check == "cabling" for row in found.findings) == wrong

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,28 +62,43 @@ async def of_environment(
         wait_s: between two looks at cables.
     """
     how, looker = sources.reach(folder, design, outputs), Looker(folder.folder, say)
+    read, seen = await _everything(looker, how)
+
+    async def again(before: Observations) -> Observations:
+        say("cables", f"some are not as most say; looking again in {wait_s:g} s")
+        await asyncio.sleep(wait_s)
+        return await _again(looker, how, before)
+
+    found, looks = await agreed(seen, again, folder.texts())
+    differs = compare.differences(found.design, design) if found.design is not None else None
+    rows = tuple((c, operations.of(tree) if tree else ()) for c, tree in read)
+    devices: tuple[DeviceSeen, ...] = (*seen.hosts, *seen.switches)
+    answered = any(not c.why for c in seen.controllers) or any(not device.why for device in devices)
+    return Survey(found, found.findings, rows, {}, looker.counts(), looker.log(), differs, looks, answered)
+
+
+async def _everything(looker: Looker, how: sources.Reach) -> tuple[Sequence[tuple[ControllerSeen, Tree]], Observations]:
     controllers, hosts, switches = await asyncio.gather(
         asyncio.gather(*(looker.controller(access) for access in how.controllers)),
         asyncio.gather(*(looker.host(access) for access in how.hosts)),
         asyncio.gather(*(looker.switch(access) for access in how.switches)),
     )
-    seen = Observations(tuple(c for c, _ in controllers), tuple(hosts), tuple(switches))
-    texts, looks = folder.texts(), 1
-    found = conclude(seen, texts)
+    return controllers, Observations(tuple(c for c, _ in controllers), tuple(hosts), tuple(switches))
+
+
+async def agreed(
+    seen: Observations, again: Callable[[Observations], Awaitable[Observations]], texts: Mapping[str, str]
+) -> tuple[Conclusion, int]:
+    """Conclude; while cables are not as designed, look again until two looks in a row agree, LOOKS times at most."""
+    found, looks = conclude(seen, texts), 1
     doubted = _doubted(found, seen)
     while doubted and looks < LOOKS:
-        say("cables", f"{len(doubted)} are not as most say; looking again in {wait_s:g} s")
-        await asyncio.sleep(wait_s)
-        seen, looks = await _again(looker, how, seen), looks + 1
+        seen, looks, before = await again(seen), looks + 1, doubted
         found = conclude(seen, texts)
-        before, doubted = doubted, _doubted(found, seen)
+        doubted = _doubted(found, seen)
         if doubted == before:
             break
-    differs = compare.differences(found.design, design) if found.design is not None else None
-    rows = tuple((c, operations.of(tree) if tree else ()) for c, tree in controllers)
-    devices: tuple[DeviceSeen, ...] = (*seen.hosts, *seen.switches)
-    answered = any(not c.why for c in seen.controllers) or any(not device.why for device in devices)
-    return Survey(found, found.findings, rows, {}, looker.counts(), looker.log(), differs, looks, answered)
+    return found, looks
 
 
 def _doubted(found: Conclusion, seen: Observations) -> frozenset[tuple[str, str, str]]:
