@@ -144,7 +144,7 @@ def _sheet(path: Path, options: Options, show: Show) -> Survey:
     how = _how(options) if options.password else None
     if how is None and any(row.bmc for row in rows):
         say("the controllers are not looked at: that takes --password and --ca")
-    return asyncio.run(run.of_sheet(rows, how, Path.cwd(), options.name, show))
+    return asyncio.run(run.of_sheet(rows, how, Path.cwd(), options.name, show, whole=options.whole))
 
 
 def _how(options: Options) -> Callable[[str], BmcAccess]:

@@ -15,11 +15,13 @@ import pytest
 from bmc_bench import PASSWORD, V1, bench
 
 from supernode import catalog
-from supernode.bringup.survey import controllers, operations, run, scrub
+from supernode.bringup.survey import controllers, keeping, operations, run, scrub
+from supernode.bringup.survey import tree as trees
 from supernode.bringup.survey.conclude import conclude
 from supernode.bringup.survey.look import BmcAccess, Looker, Walked
 from supernode.bringup.survey.observed import Observations
 from supernode.clients.redfish import RedfishError
+from supernode.errors import WrongInput
 from supernode.lab.bmc import replay
 from supernode.lab.bmc.certificates import Authority
 from supernode.lab.bmc.state import Medium
@@ -101,8 +103,6 @@ def test_boards_inside_a_server_are_not_the_server():
         f"{V1}/Systems/HGX_0": {"Id": "HGX_0", "SystemType": "Physical"},
         f"{V1}/Systems/DGX": {"Id": "DGX", "SystemType": "Physical", "PowerState": "On"},
     }
-    from supernode.bringup.survey import tree as trees
-
     assert trees.system(tree)[0] == f"{V1}/Systems/DGX"
 
 
@@ -338,3 +338,44 @@ def test_a_resource_that_is_there_and_cannot_be_had_is_listed_not_taken_for_abse
     found = conclude(Observations((seen,)))
     told = [(row.check, row.verdict) for row in found.findings if row.check in ("reach", "place")]
     assert told == [("reach", "unknown")]
+
+
+def test_a_collection_in_pages_is_read_and_replayed_whole(tmp_path):
+    """Some BMCs list fifty members at a time."""
+    pages = {
+        V1: {"Systems": {"@odata.id": f"{V1}/Systems"}},
+        f"{V1}/Systems": {"Members": [], "Members@odata.nextLink": f"{V1}/Systems?$skip=1"},
+        f"{V1}/Systems?$skip=1": {"Members": [{"@odata.id": f"{V1}/Systems/1"}]},
+        f"{V1}/Systems/1": {"Id": "1", "PowerState": "On"},
+    }
+
+    async def get(path):
+        return pages[path.rstrip("/")]
+
+    async def go():
+        walked = Walked()
+        await walked.walk(get, whole=True)
+        keeping.write_tree(tmp_path / "tree", scrub.tree(walked.found))
+        authority = Authority(tmp_path / "ca")
+        answers = replay.Replay(replay.read(tmp_path / "tree"), "admin", PASSWORD)
+        context = authority.issue(tmp_path / "server", "replay", "127.0.0.1")
+        runner, port = await replay.serve(answers, "127.0.0.1", 0, context)
+        try:
+            (tmp_path / "password").write_text(PASSWORD)
+            (tmp_path / "password").chmod(0o600)
+            ca = authority.certificate.read_text()
+            again = BmcAccess(f"127.0.0.1:{port}", "admin", f"file:{tmp_path}/password", ca=ca)
+            return walked.found, await Looker(tmp_path).controller(again)
+        finally:
+            await runner.cleanup()
+
+    found, (seen, tree) = asyncio.run(go())
+    assert trees.system(found)[1]["PowerState"] == "On"
+    assert (seen.why, seen.power) == ("", "On")
+    assert tree == pages
+
+
+def test_a_path_that_would_leave_the_folder_is_refused(tmp_path):
+    with pytest.raises(WrongInput):
+        keeping.write_tree(tmp_path / "tree", {f"{V1}/../../../etc": {}})
+    assert not (tmp_path / "etc").exists()

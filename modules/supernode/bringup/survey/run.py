@@ -133,12 +133,12 @@ async def of_controllers(accesses: Sequence[BmcAccess], base: Path, name: str, s
 
 
 async def of_sheet(
-    rows: Sequence[Row], how: Callable[[str], BmcAccess] | None, base: Path, name: str, say: Say
+    rows: Sequence[Row], how: Callable[[str], BmcAccess] | None, base: Path, name: str, say: Say, *, whole: bool = False
 ) -> Survey:
     """Survey a rack sheet: what it says, and, where `how` tells the way, what its controllers say to it."""
     looker = Looker(base, say)
     accesses = [how(row.bmc) for row in rows if row.bmc] if how is not None else []
-    found = await asyncio.gather(*(looker.controller(access) for access in accesses))
+    found = await asyncio.gather(*(looker.controller(access, whole=whole) for access in accesses))
     merged, contradictions = sources.merge(rows, {seen.address: seen for seen, _ in found})
     login = (accesses[0].username, accesses[0].password) if accesses else LOGIN
     concluded = conclude(Observations(tuple(merged)), name=name, login=login)

@@ -49,7 +49,9 @@ def tree(found: Tree, secrets: Sequence[str] = ()) -> dict[str, Any]:
 
 def _passing(path: str, document: Any) -> Any:
     """Empty a list of what comes and goes, which free text may lie in; how many there are stays."""
-    return {**document, "Members": []} if path.endswith(_PASSING) and "Members" in document else document
+    return (
+        {**document, "Members": []} if path.partition("?")[0].endswith(_PASSING) and "Members" in document else document
+    )
 
 
 def _clean(value: Any, secrets: Sequence[str]) -> Any:

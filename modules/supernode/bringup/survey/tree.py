@@ -33,11 +33,15 @@ def follow(tree: Tree, document: Document, *names: str) -> Document:
 
 
 def members(tree: Tree, document: Document, *names: str) -> Iterator[tuple[str, Document]]:
-    """Yield (path, resource) of a collection that a property leads to, those that were read."""
-    for entry in follow(tree, document, *names).get("Members") or ():
-        path = plain(str(entry.get("@odata.id", ""))) if isinstance(entry, Mapping) else ""
-        if path in tree:
-            yield path, tree[path]
+    """Yield (path, resource) of a collection that a property leads to, those that were read, page by page."""
+    page, seen = link(document, *names), set[str]()
+    while page in tree and page not in seen:
+        seen.add(page)
+        for entry in tree[page].get("Members") or ():
+            path = plain(str(entry.get("@odata.id", ""))) if isinstance(entry, Mapping) else ""
+            if path in tree:
+                yield path, tree[path]
+        page = plain(str(tree[page].get("Members@odata.nextLink") or ""))
 
 
 def action(document: Document, name: str) -> Document:
@@ -103,7 +107,7 @@ def onward(path: str, document: Document, *, whole: bool) -> list[str]:
         whole: everything that it refers to, not only what a survey needs. Sessions, log entries and tasks come and go
             and are read as collections alone.
     """
-    if path.endswith(_COLLECTIONS_ALONE):
+    if path.partition("?")[0].endswith(_COLLECTIONS_ALONE):
         return []
     found = [plain(p) for key, p in _references(document, "") if whole or key in _FOLLOWED]
     return [p for p in dict.fromkeys(found) if _readable(p) and (whole or _wanted(p))]

@@ -13,6 +13,7 @@ import ssl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from aiohttp import web
 
@@ -58,7 +59,7 @@ class Replay:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
-        path = request.path.rstrip("/")
+        path = unquote(request.path_qs).rstrip("/")  # a page of a collection is kept under its whole address
         try:
             body, status, headers = self._answer(request, path), 200, {"Allow": ", ".join(READS)}
         except RedfishError as error:
