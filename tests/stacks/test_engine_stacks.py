@@ -176,10 +176,9 @@ def test_a_killed_engine_leaves_no_process_and_whatever_comes_next_goes_on(site,
     assert not exported.get("pending_operations")
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_run_that_is_interrupted_or_killed_ends_its_engine_in_order_and_leaves_no_lock(site, how):
+def start_up(site):
+    """Start an `up` of its own, whose create of gpu-001 takes a while, and wait until that is at work."""
     site.describe()
-    site.find("gpu-001", sleep=5)
     code = (
         "import signal\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background job ignores it
@@ -195,6 +194,13 @@ def test_a_run_that_is_interrupted_or_killed_ends_its_engine_in_order_and_leaves
     run = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
     journal = site.world / "journal"
     wait_for(lambda: journal.exists() and "create gpu-001" in journal.read_text())
+    return run
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_is_interrupted_or_killed_ends_its_engine_in_order_and_leaves_no_lock(site, how):
+    site.find("gpu-001", sleep=5)
+    run = start_up(site)
     run.send_signal(how)
     told = []
     running.wait(running.place(site.folder), 60, told.append)
@@ -205,6 +211,22 @@ def test_a_run_that_is_interrupted_or_killed_ends_its_engine_in_order_and_leaves
     locks = list((site.root / ".supernode" / "pulumi").rglob("locks/**/*.json"))
     assert locks == []
     assert "gpu-001" in provision.outputs(site.folder, directory=site.project).devices
+
+
+def test_a_second_ctrl_c_cuts_the_engine_off_and_the_next_run_makes_it_whole(site):
+    site.find("gpu-001", sleep=60)
+    run = start_up(site)
+    run.send_signal(signal.SIGINT)
+    time.sleep(1)
+    assert run.poll() is None  # it waits for the create
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=30)
+    assert "KeyboardInterrupt" in said
+    wait_for(lambda: not children_of(site), seconds=30)
+
+    site.find("gpu-001")
+    outputs = site.up(site.bind({}))
+    assert {d.state for d in outputs.devices.values()} == {"ready"}
 
 
 def test_a_wrong_passphrase_says_file_stack_and_way_out(site):
