@@ -30,7 +30,12 @@ def test_an_exchanged_machine_is_named_and_left_alone_until_somebody_says_so(clu
     assert "another machine than machines.yml names" in said
     assert old["system_serial"] in said
     assert new["system_serial"] in said
+    cluster.supernode("bringup", cluster.name, "--yes", expect=1)
+    page = max((cluster.root / "runs" / cluster.name).glob("*/report.html")).read_text()
+    assert old["system_serial"] in page
+    assert new["system_serial"] in page
     assert writes(cluster, seen) == set()
+    assert bound(cluster)["identity"]["system_serial"] == old["system_serial"]
     refused = cluster.call(str(lab_site.SUPERNODE), "assign", cluster.name, slot, "--sheet", sheets(cluster))
     assert refused.returncode == 2
     assert "--replace" in refused.stderr

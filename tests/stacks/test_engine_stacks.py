@@ -268,6 +268,17 @@ def test_a_passphrase_that_is_gone_is_made_anew_and_nothing_is_made_twice(site, 
     pulumi(site, "preview", "--expect-no-changes", "-s", "lab")
 
 
+def test_a_look_at_some_machines_writes_what_it_finds_of_those_alone(site):
+    design = site.describe(hosts=2, limit=5)
+    site.up(design)
+    for name in ("gpu-001", "gpu-002"):
+        site.find(name, power="Off", powerState="Off")
+    rows = provision.refresh(site.folder, design, site.events.append, only=["gpu-002"], directory=site.project)
+    assert [(row.resource, row.op) for row in rows] == [("gpu-002", "drift")]
+    found = provision.outputs(site.folder, directory=site.project).devices
+    assert {name: found[name].power for name in ("gpu-001", "gpu-002")} == {"gpu-001": "", "gpu-002": "Off"}
+
+
 def test_without_what_boot_prepares_the_program_says_what_to_run(site):
     design = site.describe()
     (site.folder.state / "boot.json").unlink()

@@ -18,10 +18,10 @@ from pathlib import Path
 from supernode import design as designing
 from supernode import plan as planning
 from supernode import spec, workspace
-from supernode.bringup import configure, killed, lock, machines, pacing, prepare, stragglers
+from supernode.bringup import configure, killed, lock, machines, pacing, prepare, second_look, stragglers
 from supernode.bringup.clock import Clock
 from supernode.bringup.planned import last_design, load_plan
-from supernode.bringup.provisioning import Provisioning
+from supernode.bringup.provisioning import Provisioning, write_outputs
 from supernode.bringup.record import RunFolder, new_id
 from supernode.engine import running
 from supernode.errors import WrongInput
@@ -152,6 +152,10 @@ class Bringup:
             ready = [host.name for host in self.design.hosts if host.name in done.stats or host.name in bad]
             self.findings += pacing.findings(self.design, ready, bad, done.turn)
             self.unconfigured = bad | {name: done.turn.why() for name in done.turn.held}
+            if bad:
+                outputs = second_look.look(self.folder, self.design, outputs, bad, self._event)
+                write_outputs(self.folder, outputs)
+                self.findings = second_look.retold(self.findings, self.design, outputs, bad)
             self._save()
         if "verify" in wanted:
             with self.clock.stage("verify"):

@@ -126,12 +126,24 @@ def preview(
 
 
 def refresh(
-    folder: EnvironmentFolder, design: Design, on_event: OnEvent, *, directory: Path | None = None
+    folder: EnvironmentFolder,
+    design: Design,
+    on_event: OnEvent,
+    *,
+    only: Sequence[str] = (),
+    directory: Path | None = None,
 ) -> list[Row]:
-    """Look at every machine and switch, write what was found into the state, and return how it differed."""
+    """Look at every machine and switch, write what was found into the state, and return how it differed.
+
+    `only` names those to look at, where not all are meant.
+    """
+    stacks = {host.name: host.stack for host in design.hosts} | {row.name: row.stack for row in design.switches}
 
     def ask(stack: Stack, listener: Listener) -> None:
-        stack.refresh(parallel=parallel(design, stack.name), on_event=listener, color="never")
+        chosen = [f"**::{name}" for name in only if stacks[name] == stack.name]
+        if chosen or not only:
+            many = parallel(design, stack.name)
+            stack.refresh(parallel=many, target=chosen or None, on_event=listener, color="never")
 
     return _look(folder, design, on_event, directory, events.to_drift, ask)
 
