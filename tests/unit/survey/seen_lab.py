@@ -105,6 +105,8 @@ class Seen:
             address=str(host.management.ip),
             host_key=f"{KEY}{number:04d}",
             hostname=host.name,
+            vendor=kind.vendor,
+            model=kind.model,
             ports=ports,
             hops=tuple(hops),
             fqdn=f"{host.name}.{site.domain}",

@@ -125,6 +125,9 @@ def test_a_dead_controller_is_listed_and_the_design_stays(lab, seen):
     assert compare.differences(found.design, lab) == ()
     assert any(address in cause and "no answer in 3 tries" in cause for cause in causes(found))
     assert any("no controller" in cause and "gpu-005" in cause for cause in causes(found))
+    assert len(causes(found)) == 2
+    assert found.machines.slots["r01u33"].identity.system_serial == seen_lab.serial("r01u33")
+    assert any("that gpu-005 stands there is taken from its name" in note for note in found.notes)
 
 
 def test_switches_that_do_not_say_their_model_are_of_the_documents_kinds_and_show_no_serial_number(lab, seen):
@@ -206,6 +209,7 @@ def test_a_chassis_that_does_not_say_where_it_stands_is_listed(seen):
 
 def test_a_machine_of_no_known_kind_is_listed(seen):
     seen.controllers["gpu-003"] = replace(seen.controllers["gpu-003"], vendor="Acme", model="X", gpus=4)
+    seen.hosts["gpu-003"] = replace(seen.hosts["gpu-003"], vendor="Acme", model="X")
     assert any("gpu-003 is of no known kind: Acme X" in cause for cause in causes(surveyed(seen)))
 
 
@@ -214,7 +218,7 @@ def test_a_kind_is_found_by_gpus_and_ports_where_the_model_is_not_known(seen):
     controller, host = seen.controllers["gpu-001"], seen.hosts["gpu-001"]
     from supernode.bringup.survey import pairing
 
-    alone = replace(controller, vendor="", model="")
+    alone, host = replace(controller, vendor="", model=""), replace(host, vendor="", model="")
     shapes = [k for k in catalog.server_kinds() if catalog.server(k).gpus == 8]
     assert len(shapes) == 2
     assert pairing._kind(alone, host) == ""

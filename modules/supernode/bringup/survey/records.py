@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from supernode.bringup.survey.fabric import rail_ports, switch_kind
 from supernode.bringup.survey.observed import SwitchSeen
 from supernode.bringup.survey.pairing import Machine, identity
-from supernode.design import Design, assigning
+from supernode.design import Design, Host, assigning
 from supernode.spec import Identity, Machines, SlotRecord, SlotState
 
 _BY_A_PERSON = {SlotState.SPARE, SlotState.DRAINED, SlotState.QUARANTINED}
@@ -27,10 +27,13 @@ def machines_of(
     slots: dict[str, SlotRecord] = {}
     notes: list[str] = []
     by_slot = {machine.slot: machine for machine in found if machine.slot}
+    unplaced = {machine.name: machine for machine in found if machine.name and not machine.slot}
     for host in design.hosts:
-        machine, old = by_slot.get(host.slot), known.slots.get(host.slot)
+        machine, old = by_slot.get(host.slot) or unplaced.get(host.name), known.slots.get(host.slot)
         if machine is not None:
-            slots[host.slot] = _server(design, host.name, machine, old, notes)
+            if not machine.slot:
+                notes.append(f"{host.slot}: that {host.name} stands there is taken from its name")
+            slots[host.slot] = _server(design, host, machine, old, notes)
         elif old is not None:
             slots[host.slot] = old
             notes.append(f"{host.slot}: nothing was seen there; the record is as it was")
@@ -44,18 +47,18 @@ def machines_of(
     return Machines.model_validate({"schema": 1, "slots": slots}), tuple(notes)
 
 
-def _server(design: Design, name: str, machine: Machine, old: SlotRecord | None, notes: list[str]) -> SlotRecord:
+def _server(design: Design, host: Host, machine: Machine, old: SlotRecord | None, notes: list[str]) -> SlotRecord:
     told = Identity(**{key: value for key, value in identity(machine).items() if key in Identity.model_fields})
     if old is not None and _same(old.identity, told):
         if old.state in _BY_A_PERSON or not serves(machine):
-            notes.append(f"{machine.slot}: state {old.state} is taken from the environment's machines.yml")
-            return old.model_copy(update={"identity": _merged(old.identity, told, machine.slot, notes)})
-        merged = _merged(old.identity, told, machine.slot, notes)
+            notes.append(f"{host.slot}: state {old.state} is taken from the environment's machines.yml")
+            return old.model_copy(update={"identity": _merged(old.identity, told, host.slot, notes)})
+        merged = _merged(old.identity, told, host.slot, notes)
         if old.state is SlotState.IN_SERVICE:
             return old.model_copy(update={"identity": merged})
         return SlotRecord(state=SlotState.IN_SERVICE, identity=merged)  # it may be in use: nobody touches it then
-    if design.planned_spare(name):
-        notes.append(f"{machine.slot}: spare by the proposed count alone")
+    if design.planned_spare(host.name):
+        notes.append(f"{host.slot}: spare by the proposed count alone")
         return SlotRecord(state=SlotState.SPARE, identity=told)
     return SlotRecord(state=SlotState.IN_SERVICE if serves(machine) else SlotState.NEW, identity=told)
 
