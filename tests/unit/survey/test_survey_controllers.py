@@ -20,6 +20,7 @@ from supernode.bringup.survey import tree as trees
 from supernode.bringup.survey.conclude import conclude
 from supernode.bringup.survey.look import BmcAccess, Looker, Walked
 from supernode.bringup.survey.observed import Observations
+from supernode.clients import redfish
 from supernode.clients.redfish import RedfishError
 from supernode.errors import WrongInput
 from supernode.lab.bmc import replay
@@ -379,3 +380,32 @@ def test_a_path_that_would_leave_the_folder_is_refused(tmp_path):
     with pytest.raises(WrongInput):
         keeping.write_tree(tmp_path / "tree", {f"{V1}/../../../etc": {}})
     assert not (tmp_path / "etc").exists()
+
+
+def test_a_list_with_fingerprints_and_a_sheet_are_looked_at_over_the_wire(tmp_path):
+    """Two BMCs: by a list that pins each, and by a sheet that has a serial number and a place wrong."""
+
+    async def go():
+        async with bench(tmp_path / "bmc", ("r01u01", "r01u09"), kind=KIND) as b:
+            access(b, tmp_path)
+            hosts = {slot: "{}:{}".format(*b.fleet.address(slot)) for slot in b.bmcs}
+            pins = {slot: await redfish.fingerprint(host) for slot, host in hosts.items()}
+            (tmp_path / "list").write_text("".join(f"{hosts[slot]} {pins[slot]}\n" for slot in hosts))
+            login = ("--password", f"file:{tmp_path}/password", "--json")
+            listed = await command(f"@{tmp_path}/list", *login, "--save", str(tmp_path / "trees"), cwd=tmp_path)
+            serial = b.bmc.chassis.identity.system_serial
+            rows = f"R01,1,{serial},{hosts['r01u01']}\nR01,8,SN42B,{hosts['r01u09']}\n"
+            (tmp_path / "racks.csv").write_text(f"Rack,Unit,S/N,BMC IP\n{rows}")
+            ca = ("--ca", str(b.fleet.authority.certificate))
+            return hosts, listed, await command(str(tmp_path / "racks.csv"), *login, *ca, cwd=tmp_path)
+
+    hosts, listed, sheeted = asyncio.run(go())
+    assert listed[0] == 0, listed[2]
+    assert [row["slot"] for row in json.loads(listed[1])["controllers"]] == ["r01u01", "r01u09"]
+    kept = {path.name for path in (tmp_path / "trees").iterdir()}
+    assert kept == {host.replace(":", "_") for host in hosts.values()}
+    assert sheeted[0] == 1, sheeted[2]
+    told = [row["cause"] for row in json.loads(sheeted[1])["findings"]]
+    assert len(told) == 2
+    assert told[0].startswith("line 3: the sheet says system_serial SN42B, the controller SN")
+    assert told[1] == "line 3: the sheet says place r01u08, the controller r01u09"
