@@ -275,7 +275,9 @@ def _ansible(
     # The runner starts from the whole environment of this process and writes all of it to a file: keep what is its own.
     ours = {name: value for name, value in runner.config.env.items() if os.environ.get(name) != value}
     runner.config.env = {**ours, **environment(strategy)}
-    runner.config.command = running.guarded(runner.config.command, record, "ansible-playbook", *GUARD)
+    runner.config.command = running.guarded(
+        runner.config.command, record, "ansible-playbook", *GUARD, "--scratch", str(private)
+    )
     runner.run()
 
 

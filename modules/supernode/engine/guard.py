@@ -1,6 +1,6 @@
 """Runs one command for supernode, ends it when supernode dies, and leaves no process of it behind.
 
-    python guard.py [--parent PID] [--record FILE] [--told TEXT] [--grace SECONDS] [--patience SECONDS] -- COMMAND…
+    python guard.py [--parent PID] [--record FILE] [--told TEXT] [--grace S] [--patience S] [--scratch DIR] -- COMMAND…
 
 Whoever starts it may be killed outright; the command is then interrupted once, as by Ctrl-C. The kernel's parent-death
 signal is no use for that: a process with threads that is killed dies thread by thread, each death may send the signal
@@ -17,6 +17,7 @@ import contextlib
 import ctypes
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -181,13 +182,17 @@ def main() -> int:
     parser.add_argument("--parent", type=int, default=os.getppid())
     parser.add_argument("--record", type=Path)
     parser.add_argument("--told", default="")
+    parser.add_argument("--scratch", type=Path)
     parser.add_argument("--grace", type=float)
     parser.add_argument("--patience", type=float, default=12.0)
     parser.add_argument("command", nargs="+")
     asked = parser.parse_args()
     guard = Guard(asked.command, asked.parent, asked.grace, asked.patience)
     with recorded(asked.record, asked.told, guard.pid):
-        return guard.run()
+        code = guard.run()
+        if asked.scratch is not None and os.getppid() != asked.parent:
+            shutil.rmtree(asked.scratch, ignore_errors=True)  # whoever would have is dead
+        return code
 
 
 if __name__ == "__main__":

@@ -157,6 +157,7 @@ def carrying(run_id):
 @pytest.mark.parametrize("who", ["starter", "ansible-playbook"])
 def test_a_kill_leaves_no_process_behind(tmp_path, strategy, who):
     environ = {**os.environ, "SUPERNODE_RUN": tmp_path.name, "PYTHONPATH": str(Path(__file__).parent)}
+    environ["TMPDIR"] = str(tmp_path)
     starter = subprocess.Popen([sys.executable, "-c", ALONE, tmp_path, strategy], env=environ, stderr=subprocess.PIPE)
     wait_for(lambda: any("sleep\0" in cmdline(pid) for pid in carrying(tmp_path.name)))
     (record,) = running.records(tmp_path)
@@ -164,6 +165,7 @@ def test_a_kill_leaves_no_process_behind(tmp_path, strategy, who):
     os.kill(starter.pid if who == "starter" else record.alive[0], signal.SIGKILL)
     wait_for(lambda: not carrying(tmp_path.name))
     assert running.records(tmp_path) == []
+    assert who != "starter" or not list(tmp_path.glob("supernode-ansible-*"))
     said = starter.communicate(timeout=30)[1]
     assert who == "starter" or b"ansible-playbook: was cut off in mid-work" in said
 
