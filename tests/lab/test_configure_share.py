@@ -1,7 +1,5 @@
 """A file was changed by hand on machines in service: a run repairs at most its share of them, and says who waits."""
 
-import json
-
 import lab_site
 import pytest
 
@@ -22,24 +20,18 @@ def by_hand(site):
 
 
 def configure(site, expect):
-    run = site.json("bringup", site.name, "--yes", "--only", "configure", expect=expect, timeout=300)
-    logs = max((site.root / "runs" / site.name).glob("*-*-*"))
-    return run, {path.name for path in logs.glob("ansible*.log")}
+    return site.json("bringup", site.name, "--yes", "--only", "configure", expect=expect, timeout=300)
 
 
 def test_a_run_repairs_its_share_and_the_next_one_the_rest(cluster):
     for host in CHANGED:
         on(cluster, host, f'echo "# by hand" >> {FILE}')
-    run, _ = configure(cluster, expect=1)
+    run = configure(cluster, expect=1)
     assert by_hand(cluster) == {"gpu-007"}
     held = [f for f in run["findings"] if f["verdict"] == "fail"]
     assert [f["place"] for f in held] == ["gpu-007"]
     assert "3 of 8 machines in service would change, one run changes at most 2" in held[0]["cause"]
 
-    run, _ = configure(cluster, expect=0)
+    run = configure(cluster, expect=0)
     assert by_hand(cluster) == set()
-    assert json.dumps(run).count("would change") >= 1
-
-    run, logs = configure(cluster, expect=0)
-    assert logs == {"ansible-check.log"}  # nothing to change: one look
-    assert [e for e in run["events"] if e["state"] == "changed"] == []
+    assert {e["host"] for e in run["events"] if e["state"] == "changed"} == {"gpu-007"}
