@@ -58,21 +58,23 @@ class Provisioning:
         if self.site:
             self._say(None, "quarantine", State.FAILED, self.site)
         if late:
-            after = stragglers.quarantined(self.design, outputs, late, self.run_id)
-            for name, slot in self._written(after):
-                said = after.slots[slot].reason
-                self._say(name, "quarantine", State.FAILED, f"{slot} is quarantined: {said}")
-            self._revoke()
+            self._quarantine(stragglers.quarantined(self.design, outputs, late, self.run_id))
             outputs = provision.fence(self.folder, self.design, self.on_event)
         spares = stragglers.takeovers(self.design, outputs)
         if spares:
-            after = stragglers.activated(self.design, spares, self.run_id)
-            for name, slot in self._written(after):
-                said = f"the spare takes over for {after.slots[slot].replaces}"
-                self._say(name, "takeover", State.CHANGED, said)
+            self._take_over(stragglers.activated(self.design, spares, self.run_id))
         # Who did not come up was given its time above, and is not asked again.
         missed = [host.name for host in stragglers.missed(self.design, outputs)]
         return self._up(until, missed) if late or spares else outputs
+
+    def _quarantine(self, after: Machines) -> None:
+        for name, slot in self._written(after):
+            self._say(name, "quarantine", State.FAILED, f"{slot} is quarantined: {after.slots[slot].reason}")
+        self._revoke()
+
+    def _take_over(self, after: Machines) -> None:
+        for name, slot in self._written(after):
+            self._say(name, "takeover", State.CHANGED, f"the spare takes over for {after.slots[slot].replaces}")
 
     def findings(self, outputs: Outputs) -> list[Finding]:
         """Return how each designed host came out of it."""
