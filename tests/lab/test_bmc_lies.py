@@ -12,6 +12,7 @@ import yaml
 from supernode import design as designing
 from supernode import spec
 from supernode.lab import faults, inject
+from supernode.lab.bmc import kinds
 from supernode.workspace import EnvironmentFolder
 
 pytestmark = pytest.mark.lab
@@ -68,7 +69,7 @@ def records(site):
 
 
 def test_every_machine_is_in_service_or_its_lie_is_named(site):
-    assert sorted(name for name, _, _ in LIES.values()) == sorted(lie.name for lie in faults.bmc_faults.LIES)
+    assert sorted(name for name, _, _ in LIES.values()) == sorted(lie.name for lie in kinds.LIES)
     site.supernode("lab", "start", NAME, timeout=600)
     site.supernode("allocate", NAME)
     site.supernode("assign", NAME, "--sheet", str(site.folder / "delivery"))

@@ -90,7 +90,9 @@ async def _seen(
     """Look until the change holds, for as long as what was answered makes it worth while."""
     if answer is not None and (monitor := _monitor(answer)):
         return await _followed(redfish, change, monitor, deadline.part(deadline.left / 3))
-    patience = REFUSED_S if error is not None and error.status < 500 else change.patience_s
+    refused = error is not None and error.status < 500
+    # Most refusals mean what they say; of what is slow to be seen, as power is, a little more is waited for.
+    patience = max(REFUSED_S, min(change.patience_s / 4, SETTLE_S)) if refused else change.patience_s
     return _Found(await _settled(change, deadline.part(min(patience, deadline.left / 3))))
 
 

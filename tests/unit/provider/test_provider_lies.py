@@ -111,6 +111,31 @@ def test_a_refusal_that_is_one_stays_one(tmp_path):
     play(tmp_path, scenario, {}, bios={})
 
 
+def test_an_honest_controller_is_asked_once(tmp_path):
+    """Known good: what is there for liars costs nothing here."""
+
+    async def scenario(stand):
+        out = await stand.create()
+        assert out["status"] == "ready"
+        for words in ("once more", "all the same", "resetting", "still read", "UEFI"):
+            assert words not in stand.said
+        assert stand.resets() == ["On", "ForceOff", "On"]  # for the BIOS, and for the deployment
+        inserted = [entry for entry in stand.log_entries() if entry.startswith("Virtual media inserted")]
+        assert len(inserted) == 1
+
+    play(tmp_path, scenario, {})
+
+
+def test_a_slow_controller_does_not_carry_a_machine_past_its_deadline(tmp_path):
+    async def scenario(stand):
+        begun = time.monotonic()
+        out = await stand.create(deadlineS=4)
+        assert out["status"] == "late"
+        assert time.monotonic() - begun < 4 + OVER_S
+
+    play(tmp_path, scenario, {"bmc-slow": {"delay_s": 0.3}, "bmc-no-effect": {"request": "any"}})
+
+
 # 3, 10: tasks
 
 
