@@ -18,7 +18,7 @@ from supernode.workspace import EnvironmentFolder
 pytestmark = pytest.mark.lab
 
 NAME = "lies"
-DEADLINE_S = 100
+DEADLINE_S = 80
 # Of each machine: the lie, its arguments, and what is said of it; nothing where it must end in service.
 LIES = {
     "gpu-001": ("bmc-no-effect", {"request": "boot", "times": 1}, ""),
@@ -76,13 +76,15 @@ def test_every_machine_is_in_service_or_its_lie_is_named(site):
     for host, (name, arguments, _) in LIES.items():
         inject.inject(NAME, faults.checked(name, [host], arguments))
 
-    begun = time.monotonic()
     site.supernode("bringup", NAME, "--yes", expect=1, timeout=900)
-    print(f"bringup {time.monotonic() - begun:.0f} s")
 
     run, stand = last_run(site), records(site)
-    stages = {stage["name"]: stage["ended"] - stage["started"] for stage in run["stages"]}
-    print({name: round(seconds) for name, seconds in stages.items()})
+    print({stage["name"]: round(stage["ended"] - stage["started"]) for stage in run["stages"]})
+    assert {stage["name"]: stage["outcome"] for stage in run["stages"] if stage["budget_s"]} == {
+        "provision": "ok",
+        "configure": "ok",
+        "verify": "ok",
+    }
     told = {}
     for event in run["events"]:
         if event["host"]:
@@ -100,19 +102,6 @@ def test_every_machine_is_in_service_or_its_lie_is_named(site):
     assert failing == {host for host, (_, _, words) in LIES.items() if words}
 
 
-def test_no_machine_went_past_its_deadline(site):
-    """The phases of a machine end with its deadline; what the controller shows of a failure is asked for after it."""
-    run = last_run(site)
-    began = {}
-    for event in run["events"]:
-        if event["stage"] == "provision" and event["host"] in LIES:
-            began.setdefault(event["host"], []).append(event["at"])
-    assert set(began) == set(LIES)
-    longest = {host: max(times) - min(times) for host, times in began.items()}
-    print({host: round(seconds) for host, seconds in longest.items()})
-    assert max(longest.values()) < DEADLINE_S + 60
-
-
 def test_a_machine_that_was_told_to_boot_once_boots_from_its_disk(site):
     """Known bad: an override that stays makes the machine deploy itself at every start."""
     host = "gpu-004"
@@ -127,6 +116,6 @@ def test_a_machine_that_was_told_to_boot_once_boots_from_its_disk(site):
 
 def started(site, host):
     """When the system's first process began; "" while nobody answers."""
-    words = ("cut", "-d", "' '", "-f22", "/proc/1/stat")
+    words = ("cut", "-d", " ", "-f22", "/proc/1/stat")
     done = site.call(str(lab_site.SUPERNODE), "ssh", NAME, host, *words, timeout=30)
     return done.stdout.strip() if done.returncode == 0 else ""
