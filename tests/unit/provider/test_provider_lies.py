@@ -187,6 +187,32 @@ def test_an_override_that_was_to_hold_once_is_taken_back(tmp_path, shows, deploy
     play(tmp_path, scenario, {"bmc-once-continuous": {"shows": shows}}, bios={})
 
 
+def test_an_override_that_is_not_taken_back_deploys_again_and_again(tmp_path, monkeypatch):
+    """Known bad: what the taking back is there for."""
+
+    async def nothing(_self, _deadline):
+        return False
+
+    monkeypatch.setattr(bmc.Bmc, "clear_override", nothing)
+
+    async def scenario(stand):
+        out = await stand.create(deadlineS=4)
+        assert out["status"] == "late"
+        assert stand.host.deploys > 1
+
+    play(tmp_path, scenario, {"bmc-once-continuous": {}}, bios={})
+
+
+def test_a_machine_that_was_given_up_on_does_not_deploy_itself_later(tmp_path):
+    async def scenario(stand):
+        stand.host.fails = "no disk matches virtio-*"
+        out = await stand.create()
+        assert (out["status"], out["phase"]) == ("failed", "deploy")
+        assert stand.bmc.state.boot.enabled == "Disabled"
+
+    play(tmp_path, scenario, {"bmc-once-continuous": {}}, bios={})
+
+
 # 5: no session is free
 
 

@@ -226,7 +226,7 @@ async def _applied(job: Job, different: Mapping[str, Any], deadline: Deadline, f
                 over = Deadline(SETTLED_S)
             early = early or not through
             if early and through and over.left <= 0:
-                raise LateError(what, deadline.seconds)
+                raise LateError(what, deadline.seconds - deadline.left)
         return None
 
     what = f"POST did not apply {', '.join(sorted(different))}"

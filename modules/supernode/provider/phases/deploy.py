@@ -44,8 +44,20 @@ async def _awaited(job: Job, watch: _Watch) -> Enrolment:
         if job.booted:
             await _begun(job, watch, deadline)
         return await _complete(watch, deadline)
-    except LateError as error:
+    except (LateError, PhaseFailedError) as error:
+        await _let_go(job)
+        if isinstance(error, PhaseFailedError):
+            raise
         raise LateError(await _silent(job, watch), job.phase_deadline.seconds) from error
+
+
+async def _let_go(job: Job) -> None:
+    """Take back an override that holds for every boot: a machine given up on may not deploy itself for ever."""
+    try:
+        if job.booted and await job.bmc.override() == "Continuous":
+            await job.bmc.clear_override(job.phase_deadline)
+    except CouldNotRun as error:
+        job.scene.warn(f"{job.wanted.name}: every start may boot the deploy medium from now on: {error}")
 
 
 def _arrived(job: Job, record: Enrolment | None) -> bool:
