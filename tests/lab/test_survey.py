@@ -8,8 +8,10 @@ import re
 import pytest
 
 from supernode.clients import looking
+from supernode.lab.places import Places
 
 pytestmark = pytest.mark.lab
+CHANGE = re.compile(r": (POST|PATCH|PUT|DELETE) /redfish")
 LINE = re.compile(r"(\S+) (\S+) (.*) -> (-?\d+) in \d+\.\d\d s")
 
 
@@ -17,6 +19,11 @@ def designed(site, environment, folder):
     """Write a design's artefacts; return them by their path."""
     site.supernode("design", str(environment), "--out", str(folder))
     return {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
+
+
+def heard(site):
+    """Return what the lab's controllers told so far."""
+    return Places.of(site.name).log.read_text().splitlines()
 
 
 def cable_of(tables, device, port):
@@ -42,6 +49,7 @@ def test_the_proposal_is_the_labs_design_the_swapped_cable_is_listed_and_nothing
     proposed, log = tmp_path / cluster.name, tmp_path / "log"
     cables = (one["cable"], other["cable"])
     cluster.supernode("lab", "fault", cluster.name, "swap-cable", *cables)
+    before = len(heard(cluster))
     try:
         found = cluster.json("survey", cluster.name, "--out", str(proposed), "--log", str(log), expect=1)
     finally:
@@ -58,6 +66,8 @@ def test_the_proposal_is_the_labs_design_the_swapped_cable_is_listed_and_nothing
         assert f"{row['a_device']}:{row['a_port']}" in told
         assert f"{row['b_device']}:{row['b_port']}" in told
 
+    assert [line for line in heard(cluster)[before:] if CHANGE.search(line)] == []  # as the controllers tell it
+    assert [line for line in heard(cluster)[:before] if CHANGE.search(line)] != []  # they do tell a bring-up's
     assert found["requests"].keys() == {"GET", "RUN"}
     text = log.read_text()
     assert len(text.splitlines()) == sum(found["requests"].values())
