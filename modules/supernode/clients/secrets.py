@@ -16,6 +16,7 @@ import stat
 import tempfile
 from pathlib import Path
 
+from supernode import workspace
 from supernode.clients import vault
 from supernode.clients.vault import Missing
 from supernode.errors import CouldNotRun
@@ -79,22 +80,25 @@ async def store(ref: str, value: str, base: Path) -> None:
     if not is_reference(ref) or f"{scheme}:" not in STORES:
         raise CouldNotRun(describe(ref), "cannot take a new secret", "only file: and vault: can")
     if scheme == "file":
-        await asyncio.to_thread(lambda: _write_file(ref, base / Path(rest.strip()).expanduser(), value))
+        await asyncio.to_thread(lambda: _write_file(ref, base / Path(rest.strip()).expanduser(), value, base))
     else:
         await vault.add(ref, rest.strip(), value)
 
 
-def _write_file(ref: str, path: Path, value: str) -> None:
+def _write_file(ref: str, path: Path, value: str, base: Path) -> None:
     """Write a file of mode 0600: whole and synced before it takes its name, and only if the name is free."""
     try:
         for folder in reversed([p for p in path.parents if not p.exists()]):
             folder.mkdir(mode=0o700, exist_ok=True)
+            workspace.give(folder, base)
+            _sync(folder.parent)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mode 0600
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as stream:
                 stream.write(value + "\n")
                 stream.flush()
                 os.fsync(stream.fileno())
+            workspace.give(Path(name), base)
             os.link(name, path)  # unlike a rename it fails where the name is taken
         finally:
             Path(name).unlink()

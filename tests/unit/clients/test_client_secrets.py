@@ -81,7 +81,7 @@ def test_a_stored_file_is_on_disk_with_its_name_before_store_returns(tmp_path, m
     linked = os.link
     monkeypatch.setattr(secrets.os, "link", lambda *names: (done.append("named"), linked(*names)))
     asyncio.run(secrets.store("file:bmc/x", SECRET, tmp_path))
-    assert done == [False, "named", True]
+    assert done == [True, False, "named", True]  # the new folder's name, the file, the file's name
 
 
 @pytest.mark.parametrize("ref", ["exec:pass bmc", "hunter2", "vault:kv/x"])

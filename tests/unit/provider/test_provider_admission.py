@@ -269,7 +269,9 @@ def test_a_password_that_the_controller_will_not_have_is_said_with_the_way_out(t
         assert "did not keep its new password" in out["reason"]
         assert "answers 400" in out["reason"]
         assert f"write one that keeps them to file:{OURS}" in out["reason"]
-        assert ours(tmp_path) not in dump(out)
+        told = dump(out) + "".join(stand.log.lines + stand.log.warnings)
+        assert "exchange: POST" in told
+        assert not [secret for secret in (ours(tmp_path), PASSWORD) if secret in told]
         assert failures(stand) == 1
         (tmp_path / OURS).write_text("a-longer-one-that-a-person-made-up-1")
         another_process(stand)
