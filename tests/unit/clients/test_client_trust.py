@@ -170,6 +170,29 @@ def test_who_only_looks_tries_a_refused_password_once(tmp_path):
     assert controller.asked == [("GET", SYSTEM)]
 
 
+def test_no_password_that_was_ever_used_is_told(tmp_path):
+    """A controller that repeats, in one answer, what it was sent before and what it is sent now."""
+
+    async def repeat(_request):
+        text = f"{PASSWORD} and factory-made-1 and never-sent-2 are wrong"
+        return web.json_response({"error": {"message": text, "@Message.ExtendedInfo": [{"Message": text}]}}, status=400)
+
+    async def work(client):
+        await client.become("admin", "factory-made-1")
+        with pytest.raises(redfish.RedfishError):
+            await client.sign_in()
+        await client.become("admin", PASSWORD)
+        client.conceal("never-sent-2")
+        with pytest.raises(redfish.RedfishError) as caught:
+            await client.get(SYSTEM)
+        return [str(caught.value), *caught.value.messages]
+
+    found, client = talk(tmp_path, Controller({("GET", SYSTEM): [repeat]}), work)
+    told = "\n".join([*found, *(e.line() for e in client.exchanges)])
+    assert "*** and *** and *** are wrong" in told
+    assert not [secret for secret in (PASSWORD, "factory-made-1", "never-sent-2", LOGIN) if secret in told]
+
+
 @pytest.mark.parametrize("look", [True, False])
 def test_a_password_that_is_refused_is_sent_twice_and_no_more(tmp_path, look):
     """Known bad: each request logged in anew, and what is gathered as evidence locked the account."""
