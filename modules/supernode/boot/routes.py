@@ -104,7 +104,7 @@ async def _iso(request: web.Request) -> web.StreamResponse:
     if path is None:
         raise web.HTTPNotFound(text="no such medium: the documents have no such host, or another medium for it\n")
     log.info("%s: medium %s to %s", host, digest[:12], request.remote)
-    return _file(path)
+    return _file(path, "application/vnd.efi-iso")  # by which UEFI knows what to mount (its "HTTP Boot")
 
 
 def _from_here(request: web.Request) -> bool:
@@ -145,5 +145,5 @@ async def _mirror(request: web.Request) -> web.StreamResponse:
     return _file(known.mirror / name)
 
 
-def _file(path: Path) -> web.FileResponse:
-    return web.FileResponse(path, headers={"Content-Type": "application/octet-stream", "Cache-Control": "no-store"})
+def _file(path: Path, kind: str = "application/octet-stream") -> web.FileResponse:
+    return web.FileResponse(path, headers={"Content-Type": kind, "Cache-Control": "no-store"})

@@ -165,6 +165,16 @@ def test_a_medium_whose_token_is_dead_is_gone(tmp_path, caplog):
     assert DIGEST[:12] in caplog.text
 
 
+def test_a_medium_says_what_it_is(tmp_path):
+    """UEFI's HTTP boot mounts what it loads by this type."""
+
+    async def check(session, at):
+        async with session.get(f"{at.base}/boot/gpu-001/{DIGEST}.iso", ssl=at.context) as answer:
+            assert answer.headers["Content-Type"] == "application/vnd.efi-iso"
+
+    served(tmp_path, check)
+
+
 def test_a_medium_is_not_for_everyone(tmp_path):
     async def check(session, at):
         async with ClientSession(connector=TCPConnector(local_addr=("127.0.0.2", 0))) as elsewhere:
