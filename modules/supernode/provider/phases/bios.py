@@ -19,7 +19,7 @@ from supernode.provider.timing import Deadline, LateError, until
 
 CYCLES = 3
 PATIENT = 2  # restarts that may leave settings pending
-SETTLED_S = 10.0  # how long after POST was seen to end what still waits was left waiting
+SETTLED_S = 90.0  # what still waits so long after POST was over is left waiting; inventories come late
 
 
 async def run(job: Job) -> None:
