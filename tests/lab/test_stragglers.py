@@ -68,7 +68,6 @@ def test_the_run_ends_in_its_time_with_the_spare_active_and_both_named(site):
     site.supernode("bringup", NAME, "--yes", expect=1, timeout=900)
 
     run, stand = last_run(site), records(site)
-    print({stage["name"]: round(stage["ended"] - stage["started"]) for stage in run["stages"]})
     assert {stage["name"]: stage["outcome"] for stage in run["stages"] if stage["budget_s"]} == {
         "provision": "ok",
         "configure": "ok",
@@ -122,7 +121,6 @@ def test_all_come_back_in_spite_of_busy_and_slow_controllers(site):
     site.supernode("bringup", NAME, "--yes", timeout=900)
 
     run, stand = last_run(site), records(site)
-    print({stage["name"]: round(stage["ended"] - stage["started"]) for stage in run["stages"]})
     assert sum(row["state"] == "in_service" for row in stand.values()) == 8
     assert [f for f in run["findings"] if f["verdict"] != "pass"] == []
     restarted = {e["host"] for e in run["events"] if e["phase"] == "bios" and e["host"]}
