@@ -91,6 +91,7 @@ class Run:
             stdout=self.log,
             stderr=self.log,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background job ignores it
         )
 
     def _folders(self) -> list[Path]:
