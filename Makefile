@@ -32,7 +32,7 @@ check: setup  ## ruff, mypy, import rules, ansible-lint
 	@$(BIN)/ansible-lint --offline
 
 unit: setup  ## unit, golden, error, role and rule tests: no root, no network
-	@$(PYTEST) -q
+	@$(PYTEST) -q -n 4 --dist loadfile
 
 stacks: engine  ## the Pulumi program with the real engine
 	@$(PYTEST) -q -m engine

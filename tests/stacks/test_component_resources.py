@@ -1,5 +1,6 @@
 """The components under Pulumi's mocks: which resources they declare, and in which order."""
 
+import asyncio
 import time
 
 import pulumi
@@ -29,6 +30,7 @@ class Recorder(pulumi.runtime.Mocks):
 @pytest.fixture
 def recorder():
     made = Recorder()
+    asyncio.set_event_loop(asyncio.new_event_loop())  # the thread's own may have ended with another test
     mocks.set_mocks(made, project="supernode", stack="lab", preview=False)
     return made
 
