@@ -89,6 +89,19 @@ def unconfigured(design: Design, outputs: Outputs, stats: Mapping[str, Counted])
     return {name: "the playbooks did not run to their end" for name in sorted(wanted) if not _good(stats.get(name))}
 
 
+def never_served(design: Design) -> dict[str, str]:
+    """Return the hosts that a run without configuration puts into no service, with the reason: nobody configured them.
+
+    What was the matter with one before stays its reason.
+    """
+    records = {host.name: design.machines.slots.get(host.slot) or SlotRecord() for host in design.hosts}
+    return {
+        host.name: records[host.name].reason or "was not configured by this run"
+        for host in design.hosts
+        if host.state == "active" and records[host.name].state == "new"
+    }
+
+
 def _good(counted: Counted | None) -> bool:
     return counted is not None and counted.good
 

@@ -75,6 +75,8 @@ def to_ask(design: Design, names: Sequence[str]) -> tuple[str, ...]:
 def turn(design: Design, asked: Sequence[str], looked: Mapping[str, Looked]) -> Turn:
     """Choose whom to change, in the order of the design; who is not in service needs no turn.
 
+    Of whom nobody can foretell what would change comes after the others: it may be so for ever, and they would wait.
+
     Args:
         design: knows the share and who is in service.
         asked: the hosts that were asked what would change.
@@ -83,7 +85,7 @@ def turn(design: Design, asked: Sequence[str], looked: Mapping[str, Looked]) -> 
     """
     in_service = serving(design, asked)
     would = [name for name in asked if _would(looked.get(name))]
-    waiting = [name for name in would if name in in_service]
+    waiting = sorted((name for name in would if name in in_service), key=lambda name: not _foretold(looked.get(name)))
     total = max(len(in_service), sum(r.state is SlotState.IN_SERVICE for r in design.machines.slots.values()))
     most = at_once(design.environment.machines.change_at_once, total)
     held = tuple(waiting[most:])
@@ -92,6 +94,10 @@ def turn(design: Design, asked: Sequence[str], looked: Mapping[str, Looked]) -> 
 
 def _would(row: Looked | None) -> bool:
     return row is None or bool(row.changed) or not (row.good or row.unreachable)
+
+
+def _foretold(row: Looked | None) -> bool:
+    return row is not None and row.good
 
 
 def as_look(event: Event) -> Event:

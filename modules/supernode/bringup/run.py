@@ -24,7 +24,7 @@ from supernode.bringup.planned import last_design, load_plan
 from supernode.bringup.provisioning import Provisioning, write_outputs
 from supernode.bringup.record import RunFolder, new_id
 from supernode.engine import running
-from supernode.errors import WrongInput
+from supernode.errors import CouldNotRun, Refusal, SupernodeError, WrongInput
 from supernode.records import Event, Finding, Outputs, Run, State, Verdict
 from supernode.report import html as report_html
 from supernode.report import junit
@@ -97,7 +97,10 @@ class Bringup:
             raise
         except Exception as error:
             self._event(Event(time.time(), self._stage(), None, "run", State.FAILED, str(error)))
-            self._finish(3)
+            late = self._stage() != "prepare"
+            self._finish(error.exit_code if isinstance(error, SupernodeError) and not late else CouldNotRun.exit_code)
+            if late and isinstance(error, Refusal | WrongInput):  # which say that nothing was touched
+                raise CouldNotRun(f"run {self.record.id}", f"cannot go on: {error}", _hint(error)) from error
             raise
         finally:
             self.run_folder.close()
@@ -145,6 +148,8 @@ class Bringup:
         if "provision" in wanted and (few := stragglers.too_few(self.design, outputs)):
             self._event(Event(time.time(), "provision", None, "minimum", State.FAILED, few[0].cause))
             return
+        if self.options.only == "verify":
+            self.unconfigured = machines.never_served(self.design)
         if "configure" in wanted:
             with self.clock.stage("configure"):
                 done = configure.run(self.folder, self.design, outputs, self._event, self.run_folder.path)
@@ -220,3 +225,10 @@ class Bringup:
             "report.html", report_html.render(self.record, self.design, report_html.Proof(*checks.proof()))
         )
         self.run_folder.write("junit.xml", junit.render(self.record))
+
+
+def _hint(error: Refusal | WrongInput) -> str | None:
+    """Return what an error says to do about it."""
+    if isinstance(error, WrongInput):
+        return error.hint
+    return next((problem.hint for problem in error.problems if problem.hint), None)

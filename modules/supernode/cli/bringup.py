@@ -18,7 +18,10 @@ ENVIRONMENT = typer.Argument(help="a folder under inventories/, or a path")
 
 def bringup(
     environment: Annotated[str, ENVIRONMENT],
-    only: Annotated[str | None, typer.Option(help="provision, configure or verify: that stage alone")] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(help="that stage alone: provision, configure or verify; none puts a new machine into service"),
+    ] = None,
     plan: Annotated[
         str | None, typer.Option(help="the hash that `supernode plan` showed; refused when the plan has become another")
     ] = None,

@@ -33,7 +33,8 @@ def destroy(
     from supernode.cli import inputs
 
     folder, locate = inputs.find(environment)
-    _confirm(folder.name, yes_destroy)
+    with errors_end_the_process(locate):
+        _confirm(folder.name, yes_destroy)
     with errors_end_the_process(locate), lock.occupied(folder, "destroy", say):
         gone = provision.destroy(folder, _show, stacks=tuple(stack or ()))
         if not stack:

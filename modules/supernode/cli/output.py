@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import typer
 from rich.console import Console
 
 from supernode.cli.stopping import INTERRUPTED, stops_interrupt
@@ -52,13 +53,13 @@ def _where(problem: Problem, locate: Callable[[Problem], str] | None) -> str:
 
 @contextmanager
 def errors_end_the_process(locate: Callable[[Problem], str] | None = None) -> Iterator[None]:
-    """Turn an error of ours into its message and exit code, and Ctrl-C, SIGTERM and SIGHUP into 130."""
+    """Turn an error of ours into its message and exit code; Ctrl-C, SIGTERM, SIGHUP, a question denied: 130."""
     try:
         with stops_interrupt():
             yield
     except SupernodeError as error:
         sys.stderr.write(describe(error, locate) + "\n")
         raise SystemExit(error.exit_code) from error
-    except KeyboardInterrupt as stop:
+    except (KeyboardInterrupt, typer.Abort) as stop:
         sys.stderr.write("interrupted\n")
         raise SystemExit(INTERRUPTED) from stop

@@ -34,8 +34,10 @@ def compare(
         image: digest of the golden image that machines should run; empty where it is not known, and then not compared.
 
     Raises:
-        Refusal: more machines in service would change in one run than `machines.change_at_once` allows.
+        Refusal: more machines in service would change in one run than `machines.change_at_once` allows, or a slot to
+            install anew that is no machine's.
     """
+    _refuse_unknown(design, reinstall)
     last = last if last and last.get("schema") == SCHEMA else {}
     decisions = {
         host.name: _decide(design, host, last, outputs, host.slot in reinstall, image) for host in design.hosts
@@ -54,6 +56,19 @@ def compare(
     )
     document = json.dumps(plan.to_json(), sort_keys=True)
     return dataclasses.replace(plan, hash=hashlib.sha256(document.encode()).hexdigest())
+
+
+def _refuse_unknown(design: Design, reinstall: tuple[str, ...]) -> None:
+    slots = {host.slot: host.name for host in design.hosts}
+    by_name = {name: slot for slot, name in slots.items()}
+    problems = []
+    for given in reinstall:
+        if given not in slots:
+            near = by_name.get(given) or next(iter(difflib.get_close_matches(given, slots, n=1)), None)
+            what = f"--reinstall {given}: no machine has a slot of that name"
+            problems.append(Problem((), what, f"did you mean {near}?" if near else None, "machines"))
+    if problems:
+        raise Refusal(problems)
 
 
 def _writes_disk(name: str, decisions: Mapping[str, Decision]) -> bool:

@@ -149,3 +149,11 @@ def test_no_host_can_be_reached(ansible):
     books = ansible()
     done = books.run(lab(), late=HOSTS)
     assert (books.runs, done.ok, done.reason) == ([], False, "no host can be reached")
+
+
+def test_who_can_never_be_foretold_does_not_keep_the_others_waiting(ansible):
+    """Known bad: two whose check run fails each time took both turns of every run."""
+    books = ansible(differ=[HOSTS[2]], fail=HOSTS[:2])
+    done = books.run(lab())
+    assert books.runs[1] == ("ansible.log", "real", [HOSTS[0], HOSTS[2]])
+    assert done.turn.held == (HOSTS[1],)

@@ -6,6 +6,8 @@ import signal
 import threading
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from supernode.cli.output import INTERRUPTED, errors_end_the_process
 
@@ -79,3 +81,27 @@ def test_a_second_terminals_word_is_no_second_ctrl_c_and_a_third_ctrl_c_ends_it_
         finally:
             os._exit(9)  # a third one that runs what a first one runs
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == INTERRUPTED
+
+
+def answer(monkeypatch, text=None):
+    """Ask a question in a verb; without an answer Ctrl-C comes."""
+    app = typer.Typer()
+
+    @app.command()
+    def verb():
+        with errors_end_the_process():
+            if text is None:
+                monkeypatch.setattr("builtins.input", interrupt)
+            typer.confirm("run this plan?", abort=True, err=True)
+
+    return CliRunner().invoke(app, input=text or "").exit_code
+
+
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def test_a_no_and_ctrl_c_at_a_question_are_an_interrupt_and_no_findings(monkeypatch):
+    assert answer(monkeypatch, "n\n") == INTERRUPTED
+    assert answer(monkeypatch) == INTERRUPTED
+    assert answer(monkeypatch, "y\n") == 0

@@ -162,3 +162,16 @@ def test_a_record_of_digests_still_tells_what_changes(monkeypatch):
 def test_a_record_of_another_version_is_no_record():
     old = lab()
     assert plan.compare(old, {**left(old), "schema": 0}, applied(old)).file_diffs != ()
+
+
+def test_a_slot_to_install_anew_that_is_no_machines_is_refused():
+    found = lab()
+    switch = found.switches[0].slot
+    with pytest.raises(Refusal) as caught:
+        plan.compare(found, None, None, ("r01u01", "gpu-003", "r01u0", switch))
+    assert [problem.what.split(":")[0] for problem in caught.value.problems] == [
+        "--reinstall gpu-003",
+        "--reinstall r01u0",
+        f"--reinstall {switch}",
+    ]
+    assert caught.value.problems[0].hint == f"did you mean {found.host('gpu-003').slot}?"

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -29,6 +30,9 @@ class Command(PulumiCommand):
     A terminal would send Ctrl-C to the engine as well, and a second one makes it drop what it is doing. `engine.guard`
     sends it the same one interrupt when we are killed outright, so that no update goes on unwatched.
 
+    Attributes:
+        stopped: told to stop: no engine is started.
+
     Args:
         engine: the engine.
         records: where `engine.running` finds what works.
@@ -38,7 +42,9 @@ class Command(PulumiCommand):
         self.command = str(engine.path)
         self.records = records
         self.version = VersionInfo.parse(engine.version)
+        self.stopped = False
         self._running: set[subprocess.Popen[bytes]] = set()
+        self._starting = threading.Lock()
 
     def run(
         self,
@@ -55,16 +61,19 @@ class Command(PulumiCommand):
         """
         words = [self.command, "--non-interactive", *(arg for arg in args if arg != "--non-interactive")]
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            process = subprocess.Popen(
-                running.guarded(words, running.new(self.records), _told(args)),
-                cwd=cwd,
-                env={**os.environ, **additional_env},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=err,
-                start_new_session=True,
-            )
-            self._running.add(process)
+            with self._starting:  # an interrupt finds an engine running, or it is not started
+                if self.stopped:
+                    raise CouldNotRun(_told(args), "is not started: the run was told to stop")
+                process = subprocess.Popen(
+                    running.guarded(words, running.new(self.records), _told(args)),
+                    cwd=cwd,
+                    env={**os.environ, **additional_env},
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,
+                )
+                self._running.add(process)
             try:
                 code = process.wait()
             finally:
@@ -75,8 +84,11 @@ class Command(PulumiCommand):
         return result
 
     def interrupt(self) -> None:
-        """Ask every engine that runs to end in order."""
-        for process in list(self._running):
+        """Ask every engine that runs to end in order, and start none until `stopped` is taken back."""
+        with self._starting:
+            self.stopped = True
+            working = list(self._running)
+        for process in working:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGINT)
 

@@ -306,19 +306,26 @@ def _each(session: Session, names: Sequence[str], work: Callable[[str], Result])
     """Do the work for each stack, side by side; all run to their end before the first error is raised.
 
     An interrupt is passed to every engine once, and each then ends in order; a second one makes them stop at once.
+    What waits for its turn meanwhile never begins.
     """
-    with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
-        futures = {name: pool.submit(work, name) for name in names}
-        try:
-            wait(futures.values())
-        except KeyboardInterrupt:
-            session.command.interrupt()
-            session.progress("stopping: nothing new begins, what has begun is let end; Ctrl-C again cuts it off")
+    futures: dict[str, Future[Result]] = {}
+    try:
+        with ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
             try:
+                for name in names:
+                    futures[name] = pool.submit(work, name)
                 wait(futures.values())
             except KeyboardInterrupt:
+                begun = [future for future in futures.values() if not future.cancel()]
                 session.command.interrupt()
-            raise
+                session.progress("stopping: nothing new begins, what has begun is let end; Ctrl-C again cuts it off")
+                try:
+                    wait(begun)
+                except KeyboardInterrupt:
+                    session.command.interrupt()
+                raise
+    finally:
+        session.command.stopped = False  # what must still be done, as taking a confirmation back, is
     _raise_first(futures.values())
     return {name: future.result() for name, future in futures.items()}
 
