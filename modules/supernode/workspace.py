@@ -138,8 +138,8 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
         stream.write(text)
         stream.flush()
+        os.fchmod(stream.fileno(), mode)
         os.fsync(stream.fileno())
-    Path(name).chmod(mode)
     Path(name).replace(path)
 
 
@@ -156,7 +156,7 @@ def give(path: Path, like: Path) -> None:
     """Give what root made to the owner of another file: under sudo, to whoever keeps the environment."""
     if os.geteuid() == 0:
         owner = like.stat()
-        os.chown(path, owner.st_uid, owner.st_gid)
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def outputs_file(folder: EnvironmentFolder) -> Path:

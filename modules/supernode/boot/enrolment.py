@@ -34,6 +34,7 @@ _STATES = ("started", "progress", "ok", "failed")
 _MOST_KEYS = 8
 _MOST_TEXT = 2000
 _TOKEN_BYTES = 32
+_HOST_KEY = re.compile(r"[a-z0-9][a-z0-9@.-]* [A-Za-z0-9+/]+={0,2}( [^\r\n]*)?")  # one line, as ssh-keygen writes it
 _TOKEN = re.compile(rb"(?<![\w-])[\w-]{43}(?![\w-])")  # what token_urlsafe makes of 32 bytes
 
 
@@ -106,7 +107,7 @@ def _hand_over(state: Path, *paths: Path) -> None:
     if os.geteuid() == 0:
         owner = state.stat()
         for path in paths:
-            os.chown(path, owner.st_uid, owner.st_gid)
+            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _mark(state: Path, host: str) -> Path:
@@ -211,6 +212,8 @@ def _clean(document: Any) -> dict[str, Any] | None:
     detail, image = document.get("detail", ""), document.get("image", "")
     texts = [detail, image, *(keys if isinstance(keys, list) else [None])]
     if len(texts) > _MOST_KEYS + 2 or not all(isinstance(text, str) and len(text) <= _MOST_TEXT for text in texts):
+        return None
+    if not all(_HOST_KEY.fullmatch(key) for key in keys):
         return None
     if document["phase"] == "firstboot" and document["state"] == "ok" and not keys:
         return None

@@ -71,13 +71,7 @@ def survey(
             keeping.refuse_overwriting(out, ("environment", "machines", "allocation"), force=force)
         with _Progress() as progress:
             found = _survey(sources, options, progress.show)
-        written = keeping.write_documents(out, found.conclusion.documents()) if out is not None else ()
-        for place, count in _save(save, found) if save is not None else ():
-            say(f"kept {count} resources under {place}")
-        if log is not None:
-            log.write_text(found.log, encoding="utf-8")
-    for path in written:
-        say(f"wrote {path}")
+        _keep(found, out, save, log)
     _print(found, as_json=as_json, proposed=out is not None or found.differs is not None)
     if not found.answered:
         say("error: nothing that was to be looked at could be")
@@ -233,6 +227,21 @@ class _Progress:
             say(f"{place}: {what}")
         else:
             self._status.update(escape(f"{self._done} looked at, {len(self._open)} under way; {place}: {what}"))
+
+
+def _keep(found: Survey, out: Path | None, save: Path | None, log: Path | None) -> None:
+    """Write what was asked for."""
+    from supernode.bringup.survey import keeping
+
+    try:
+        for path in keeping.write_documents(out, found.conclusion.documents()) if out is not None else ():
+            say(f"wrote {path}")
+        for place, count in _save(save, found) if save is not None else ():
+            say(f"kept {count} resources under {place}")
+        if log is not None:
+            log.write_text(found.log, encoding="utf-8")
+    except OSError as error:
+        raise CouldNotRun(str(error.filename), f"cannot be written: {error.strerror}") from error
 
 
 def _save(folder: Path, found: Survey) -> list[tuple[Path, int]]:

@@ -61,7 +61,8 @@ def _operations(seen: ControllerSeen, rows: tuple[Operation, ...]) -> Renderable
     name = " ".join(filter(None, (seen.address, seen.vendor, seen.model, seen.placement.slot)))
     if seen.why:
         return Text(f"{name}: {seen.why}", style="red")
-    table = Table(title=name, title_justify="left", box=None, pad_edge=False, header_style="dim")
+    title = Text(name, style="table.title")  # no markup: the controller wrote it
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="dim")
     for column in ("operation", "supported", "how"):
         table.add_column(column)
     table.add_row("certificate", "", f"SHA-256 {seen.fingerprint}")

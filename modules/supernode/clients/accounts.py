@@ -15,6 +15,7 @@ from supernode.errors import CouldNotRun
 SERVICE = "/redfish/v1/AccountService"
 # What nearly every controller takes (IPMI 2.0 keeps 20 bytes), and 120 bits: for one that does not say.
 LENGTH = 20
+LONGEST = 128  # whatever it asks for
 
 
 async def own(client: Redfish) -> str:
@@ -55,7 +56,8 @@ async def length(client: Redfish) -> int:
     least, most = (service.get(f"{name}PasswordLength") for name in ("Min", "Max"))
     shortest = least if isinstance(least, int) else 0
     longest = most if isinstance(most, int) and most > 0 else LENGTH
-    return max(shortest, min(LENGTH, longest), 8)  # shorter is no password at all; one that wants it is refused
+    # Shorter than 8 is no password at all; a controller that wants it is refused.
+    return min(max(shortest, min(LENGTH, longest), 8), LONGEST)
 
 
 def make_password(length: int) -> str:

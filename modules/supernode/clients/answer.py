@@ -14,6 +14,8 @@ Json = Mapping[str, Any]
 SESSIONS_TAKEN = ("SessionLimitExceeded", "RAC0218")
 LOGIN_REFUSED = ("UnauthorizedLoginAttempt",)  # an iLO's, with status 400; others answer 401
 CHANGE_REQUIRED = ("PasswordChangeRequired",)
+# What reading a document raises that is not shaped as its schema says: a controller may answer anything.
+MISSHAPEN = (AttributeError, KeyError, TypeError, ValueError, RecursionError)
 
 
 class RedfishError(CouldNotRun):
@@ -56,9 +58,14 @@ def document(text: str) -> Json:
     """Read an answer's text; what is no JSON object is {}."""
     try:
         found = json.loads(text) if text.strip() else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, Mapping) else {}
+
+
+def misshapen(error: Exception) -> str:
+    """Say of one of MISSHAPEN what it means."""
+    return f"it answers what is not shaped as Redfish says ({type(error).__name__}: {str(error)[:120]})"
 
 
 def extended(body: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:

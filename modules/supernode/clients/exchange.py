@@ -29,10 +29,11 @@ class Exchange:
 
 
 def scrub(text: str, *secrets: str) -> str:
-    """Blank every known secret in a text."""
-    for secret in sorted(secrets, key=len, reverse=True):  # one may be part of another
-        if len(secret) >= 3:
-            text = text.replace(secret, "***")
+    """Blank every known secret in a text, also as JSON or Python writes it."""
+    spelled = {form for secret in secrets for form in (secret, json.dumps(secret)[1:-1], repr(secret)[1:-1])}
+    for form in sorted(spelled, key=len, reverse=True):  # one may be part of another
+        if len(form) >= 3:
+            text = text.replace(form, "***")
     return text
 
 
@@ -51,11 +52,12 @@ def _mask(key: str, item: Any) -> Any:
 
 def summary(sent: Any, answered: Any, raw: str, secrets: Iterable[str]) -> str:
     """Return what is worth keeping of an exchange: the body sent, and the error answered."""
-    parts = []
+    known, parts = tuple(secrets), []
     if sent:
         parts.append(f"sent {json.dumps(masked(sent))}")
     if isinstance(answered, Mapping) and "error" in answered:
         parts.append(f"answered {json.dumps(masked(answered['error']))}")
     elif raw and not answered:
-        parts.append(f"answered {raw.strip()[:80]!r}")
-    return scrub(" ".join(parts), *secrets)[:LONGEST]
+        # Scrubbed before it is cut: half of a secret is found by nobody.
+        parts.append(f"answered {scrub(raw.strip(), *known)[:80]!r}")
+    return scrub(" ".join(parts), *known)[:LONGEST]

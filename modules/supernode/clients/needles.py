@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 import urllib.parse
+from xml.sax.saxutils import escape
 
 _TELLING = re.compile(r"PASSWORD|PASSPHRASE|TOKEN|SECRET|ACCESS_KEY", re.IGNORECASE)
 SHORTEST = 6  # a shorter one is found in innocent places, and proves nothing where it is not
@@ -14,9 +16,10 @@ SHORTEST = 6  # a shorter one is found in innocent places, and proves nothing wh
 def needles(secret: str) -> tuple[bytes, ...]:
     """Return the byte strings that betray a secret; none for one that is too short to look for.
 
-    Those are the secret as it is, as JSON and a URL write it, in hexadecimal and in base64 at each of the three places
-    that it can take within a longer text (`user:password`). Of a private key it is the lines that hold the private
-    part: the first line of each kind is the same in all keys, and the last may be a few characters.
+    Those are the secret as it is, as JSON (once and within a text of JSON), Python, HTML, XML and a URL write it, in
+    hexadecimal, and in base64 at each of the three places that it can take within a longer text (`user:password`). Of a
+    private key it is the lines that hold the private part: the first line of each kind is the same in all keys, and the
+    last may be a few characters.
     """
     if "PRIVATE KEY-----" in secret:
         body = [line.strip() for line in secret.splitlines() if line.strip() and not line.startswith("-----")]
@@ -24,7 +27,11 @@ def needles(secret: str) -> tuple[bytes, ...]:
     raw = secret.strip().encode()
     if len(raw) < SHORTEST:
         return ()
-    forms = [raw, json.dumps(secret.strip())[1:-1].encode(), urllib.parse.quote(raw, safe="").encode()]
+    text = secret.strip()
+    spelled = [json.dumps(text)[1:-1], json.dumps(json.dumps(text))[3:-3], repr(text)[1:-1]]
+    spelled += [html.escape(text), html.escape(text, quote=False), escape(text, {'"': "&quot;"})]
+    spelled += [urllib.parse.quote(raw, safe=""), urllib.parse.quote(raw), urllib.parse.quote_plus(raw)]
+    forms = [raw, *(form.encode() for form in spelled)]
     forms += [raw.hex().encode(), raw.hex().upper().encode(), *_in_base64(raw)]
     return tuple(dict.fromkeys(forms))
 

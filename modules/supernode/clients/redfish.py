@@ -45,6 +45,7 @@ ROOT = "/redfish/v1/"
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 BUSY = {429, 502, 503, 504}
 LOGIN_LIMIT_S = 15.0
+ANSWER_LIMIT = 16 << 20  # bytes; the largest real ones, registries of BIOS attributes, are a few MiB
 REFUSALS = 2  # in a row, of one password: a third might lock the account, and with it everyone out
 
 
@@ -80,7 +81,7 @@ class Patience:
 
         Spread, so that requests that failed together do not come again together.
         """
-        if retry_after and retry_after.strip().isdigit():
+        if retry_after and retry_after.strip().isdecimal():
             return min(float(retry_after), self.longest_s)
         return float(min(self.first_s * 2**attempt, self.longest_s)) * random.uniform(0.7, 1.0)  # noqa: S311 - no secret hangs on it
 
@@ -314,7 +315,7 @@ class Redfish:
             if self._session_path and self._token:
                 async with asyncio.timeout(5):
                     await self._send("DELETE", self._session_path, None, {})
-        except (aiohttp.ClientError, TimeoutError, OSError):
+        except (CouldNotRun, aiohttp.ClientError, TimeoutError, OSError):
             pass
         finally:
             self._session_path = self._token = ""
@@ -351,13 +352,15 @@ class Redfish:
     async def _send(self, method: str, path: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
         if self.look and method not in ("GET", "HEAD"):
             raise LookOnly(self.address, f"{method} {path} was asked of a connection that only looks: not sent")
+        if not path.startswith("/"):  # put behind the address it could name another host, and that would get our login
+            raise CouldNotRun(self.address, f"it names {path[:80]!r}, which is no path of its own: not sent")
         sent = {"OData-Version": "4.0", "Accept": "application/json", **headers, **self._credentials(method, path)}
         started, status, text = time.monotonic(), 0, ""
         url = f"https://{self.address}{path}"
         how: dict[str, Any] = {"json": body, "headers": sent, "ssl": self._trust.verifying, "allow_redirects": False}
         try:
             async with self._http.request(method, url, **how) as reply:
-                status, text = reply.status, await reply.text(errors="replace")
+                status, text = reply.status, await self._text(reply)
                 answer = Answer(status, reply.headers.copy(), document(text))
                 self.account = answer.account_to_change() or self.account
                 return answer
@@ -365,6 +368,15 @@ class Redfish:
             seconds = time.monotonic() - started
             note = summary(body, document(text), text, secrets=(*self._concealed, self._token))
             self.exchanges.append(Exchange(method, path, status, seconds, note))
+
+    async def _text(self, reply: aiohttp.ClientResponse) -> str:
+        """Read an answer, up to a bound: a controller cannot fill the operator's memory."""
+        held = bytearray()
+        async for chunk in reply.content.iter_any():
+            held += chunk
+            if len(held) > ANSWER_LIMIT:
+                raise CouldNotRun(self.address, f"an answer is longer than {ANSWER_LIMIT >> 20} MiB: given up")
+        return held.decode(errors="replace")
 
     def _credentials(self, method: str, path: str) -> Mapping[str, str]:
         if (method, path) == ("POST", SESSIONS):

@@ -153,9 +153,11 @@ async def _run(ref: str, words: list[str], base: Path) -> str:
     try:
         out, _ = await asyncio.wait_for(process.communicate(), EXEC_LIMIT_S)
     except TimeoutError as error:
-        process.kill()
-        await process.wait()
         raise CouldNotRun(ref, f"gave no answer in {EXEC_LIMIT_S:g} s") from error
+    finally:  # also when whoever asked is cancelled
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
     if process.returncode:
         raise CouldNotRun(ref, f"ended with status {process.returncode}")
     return _present(ref, out.decode(errors="replace").partition("\n")[0])

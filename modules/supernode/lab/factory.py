@@ -105,7 +105,7 @@ def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_
         workspace.write_atomically(labels / row.slot, factory.password(row.slot) + "\n", 0o600)
     owner = folder.parent.stat()  # root started the lab, but whoever keeps the environment reads the sheets
     for path in (folder, *folder.rglob("*")):
-        os.chown(path, owner.st_uid, owner.st_gid)
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _machine(made: Identity, slot: str, kind: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import contextlib
 import re
 from collections.abc import Awaitable, Callable
 
+from supernode.clients.answer import MISSHAPEN, misshapen
 from supernode.clients.redfish import Json, RedfishError
 from supernode.errors import CouldNotRun
 from supernode.provider.job import Job
@@ -37,6 +38,8 @@ async def _safely(lines: list[str], source: Callable[[Job], Awaitable[list[str]]
         lines += await source(job)
     except CouldNotRun as error:
         lines.append(f"evidence: {error}")
+    except MISSHAPEN as error:
+        lines.append(f"evidence: {misshapen(error)}")
 
 
 async def _progress(job: Job) -> list[str]:

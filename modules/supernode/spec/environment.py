@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated, Any, Literal
 
@@ -44,6 +45,17 @@ class Document(BaseModel):
     """What every part of every document is: frozen, and closed to keys it does not know."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, arbitrary_types_allowed=True, validate_default=False)
+
+
+def references(document: Document) -> Iterator[str]:
+    """Yield every secret's reference, by the type of its field: another text may well begin like one."""
+    for name, field in type(document).model_fields.items():
+        value = getattr(document, name)
+        if isinstance(value, str) and any(getattr(m, "func", None) is _reference for m in field.metadata):
+            yield value
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, Document):
+                yield from references(part)
 
 
 class Network(Document):

@@ -78,7 +78,8 @@ def test_a_token_grows_old(site, monkeypatch):
     [
         None, [], {}, {**STARTED, "phase": "other"}, {**STARTED, "state": "fine"}, {**STARTED, "detail": 7},
         {**STARTED, "detail": "x" * 5000}, {**DONE, "host_keys": []}, {**DONE, "host_keys": "ssh-ed25519 AAAA"},
-        {**DONE, "host_keys": ["k"] * 50},
+        {**DONE, "host_keys": ["k"] * 50}, {**DONE, "host_keys": ["garbage"]}, {**DONE, "host_keys": [""]},
+        {**DONE, "host_keys": ["ssh-ed25519 AAAA\n* ssh-ed25519 EVIL"]},
     ],
 )  # fmt: skip
 def test_what_is_no_report_is_not_kept(site, document):
@@ -134,7 +135,7 @@ def test_a_mark_is_private_and_grows_old(tmp_path, monkeypatch):
 def test_a_mark_that_root_made_can_be_taken_away_by_the_environments_owner(tmp_path, monkeypatch):
     given = {}
     monkeypatch.setattr(enrolment.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(enrolment.os, "chown", lambda path, uid, gid: given.update({path: uid}))
+    monkeypatch.setattr(enrolment.os, "chown", lambda path, uid, gid, **_: given.update({path: uid}))
     enrolment.arm(tmp_path, "gpu-001")
     owner = tmp_path.stat().st_uid
     assert given == {tmp_path / "serve/armed": owner, tmp_path / "serve/armed/gpu-001": owner}

@@ -16,6 +16,7 @@ from supernode.boot.sshkey import ensure
 from supernode.bringup import bundle
 from supernode.bringup.bundle import contents, looked_for
 from supernode.cli.main import app
+from supernode.errors import CouldNotRun
 from supernode.workspace import EnvironmentFolder
 
 LAB = (packaged.root() / "inventories" / "lab" / "environment.yml").read_text()
@@ -142,3 +143,33 @@ def test_a_digest_is_no_token(folder):
     digest = base64.urlsafe_b64encode(hashlib.sha256(b"x").digest()).decode().rstrip("=")
     newest(folder).write_text(digest)
     assert run(folder).exit_code == 0
+
+
+def test_a_value_that_only_looks_like_a_reference_is_not_run(folder):
+    """A survey copies what controllers say into such places, and `exec:` runs a command."""
+    text = LAB.replace("\nmachines:\n", f"\nmachines:\n  firmware: {{BIOS: 'exec:touch {folder.root}/ran'}}\n", 1)
+    assert "exec:touch" in text
+    computed = design.build(spec.read({"environment": text}))
+    assert not any("touch" in ref for ref in looked_for.references(computed))
+    (folder.folder / "environment.yml").write_text(text)
+    run(folder)
+    assert not (folder.root / "ran").exists()
+
+
+def test_a_private_key_beside_its_certificate_is_looked_for(folder):
+    (folder.secrets / "vpn.pem").write_text("-----BEGIN CERTIFICATE-----\nMIIB\n" + folder.ssh_key_file.read_text())
+    newest(folder).write_text(private_line(folder))
+    assert "secrets/vpn.pem" in run(folder).stderr
+
+
+def test_a_secret_that_cannot_be_read_is_said(folder):
+    (folder.secrets / "sealed").write_bytes(b"\xff\xfe\x00binary")
+    told = run(folder, "--json")
+    assert json.loads(told.stdout)["not_searched_for"] == {"inventories/lab/secrets/sealed": "cannot be read as text"}
+
+
+def test_notes_are_searched_too(folder):
+    known = bundle.known(folder, design.build(spec.read({"environment": LAB})))
+    items = [bundle.Item("journals/x.log", b"", f"not read: {PASSWORD}")]
+    with pytest.raises(CouldNotRun, match=r"contents\.json holds file:secrets/bmc/r01u01"):
+        bundle.write(folder.root / "b.tar.gz", "lab", items, known, folder.state)

@@ -293,3 +293,12 @@ def test_the_boot_servers_place(tmp_path):
     assert all(number > 0 for number in free.free_bytes.values())
     assert here.look(folder, environment_at("203.0.113.77", 8443), tmp_path).port is Port.ELSEWHERE
     assert not (place / "secrets").exists()  # looking makes no key
+
+
+def test_one_that_answers_in_another_shape_is_said_and_not_raised(tmp_path, lab, monkeypatch):
+    async def another(*_):
+        return {"Links": "none"}["Links"].get("ManagedBy")
+
+    monkeypatch.setattr(bmcs.machines, "find", another)
+    seen, _ = look_at(tmp_path, lab, account(tmp_path, "own", PASSWORD))
+    assert "not shaped as Redfish says" in seen.said

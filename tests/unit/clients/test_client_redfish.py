@@ -1,6 +1,7 @@
 """The Redfish client against a controller that is busy, slow, forgetful or lying about its certificate."""
 
 import asyncio
+import contextlib
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -9,7 +10,9 @@ from aiohttp import web
 from loopback_tls import authority
 
 from supernode.clients import redfish
+from supernode.clients.exchange import summary
 from supernode.clients.redfish import Patience
+from supernode.errors import CouldNotRun
 
 PASSWORD = "s3cret-of-the-bmc"
 SYSTEM = "/redfish/v1/Systems/1"
@@ -312,3 +315,73 @@ def test_requests_that_are_refused_at_once_log_in_once_more(tmp_path):
 
     against(tmp_path, made, work)
     assert made.logins == 2
+
+
+@pytest.mark.parametrize("named", ["@{}/redfish/v1/Chassis", ".example/redfish/v1/Chassis", ":8443/x", "relative", ""])
+def test_what_a_controller_names_is_asked_of_that_controller_or_not_at_all(tmp_path, named):
+    made = Controller()
+    made.script = {("GET", SYSTEM): [lambda _: reply(body={"Members": [{"@odata.id": named.format(made.address)}]})(_)]}
+
+    async def work(client):
+        with pytest.raises(CouldNotRun, match="no path of its own: not sent"):
+            await client.members(SYSTEM)
+
+    against(tmp_path, made, work)
+    assert {path for _, path in made.asked} == {redfish.SESSIONS, f"{redfish.SESSIONS}/1", SYSTEM}
+
+
+def test_a_session_at_no_path_of_the_controller_is_not_deleted_there(tmp_path):
+    class Elsewhere(Controller):
+        async def handle(self, request):
+            answer = await super().handle(request)
+            if "Location" in answer.headers:
+                answer.headers["Location"] = "@203.0.113.1/redfish"
+            return answer
+
+    found, _, _ = against(tmp_path, Elsewhere({("GET", SYSTEM): [reply(body={"Id": "1"})]}), lambda c: c.get(SYSTEM))
+    assert found == {"Id": "1"}
+
+
+def test_an_answer_that_is_too_long_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(redfish, "ANSWER_LIMIT", 1 << 20)
+
+    async def long(request):
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            for _ in range(64):
+                await answer.write(b" " * 65536)
+                await asyncio.sleep(0)
+        return answer
+
+    async def work(client):
+        with pytest.raises(CouldNotRun, match="longer than 1 MiB"):
+            await client.get(SYSTEM)
+
+    against(tmp_path, {("GET", SYSTEM): [long]}, work, patience=Patience(answer_s=20.0, tries=1))
+
+
+def test_an_answer_nested_too_deep_is_none(tmp_path):
+    async def deep(_request):
+        return web.Response(text="[" * 200_000)
+
+    found, _, _ = against(tmp_path, {("GET", SYSTEM): [deep]}, lambda client: client.get(SYSTEM))
+    assert found == {}
+
+
+@pytest.mark.parametrize("text", ["²", "soon", "-1", ""])
+def test_a_wait_that_is_no_number_is_our_own(text):
+    assert Patience(first_s=1.0).waits(0, text) <= 1.0
+
+
+@pytest.mark.parametrize("secret", ['with"quote-1', "back\\slash-1", "pässword-1"])
+def test_a_secret_that_json_spells_otherwise_is_blanked(secret):
+    told = summary(None, {"error": {"message": f"no such password: {secret}"}}, "", [secret])
+    assert "***" in told
+    assert "1" not in told
+
+
+def test_a_secret_is_blanked_before_the_text_is_cut():
+    told = summary(None, {}, "x" * 75 + "SECRET-of-the-bmc", ["SECRET-of-the-bmc"])
+    assert "***" in told
+    assert "SECR" not in told

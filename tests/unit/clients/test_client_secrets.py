@@ -3,6 +3,7 @@
 import asyncio
 import os
 import stat
+from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -231,3 +232,17 @@ def test_the_vault_s_secret_is_not_written_over(tmp_path, monkeypatch):
         store_in(vault, tmp_path, monkeypatch, "password")
     assert "new-password" not in str(caught.value)
     assert vault.bodies == []
+
+
+def test_exec_leaves_no_process_when_nobody_waits_for_it_any_more(tmp_path):
+    async def go():
+        asking = asyncio.create_task(secrets.resolve("exec:sh -c 'echo $$ > pid; exec sleep 30'", tmp_path))
+        for _ in range(500):
+            if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
+                break
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        await asyncio.wait([asking])
+
+    asyncio.run(go())
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()

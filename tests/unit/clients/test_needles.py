@@ -1,19 +1,26 @@
 """A secret is found in each of its dresses, and an innocent text holds none."""
 
 import base64
+import html
 import json
 import urllib.parse
+from xml.sax.saxutils import escape
 
 import pytest
 from ssh_server import new_key
 
 from supernode.clients.needles import is_secret_variable, needles
 
-SECRET = 'p+ss/w"rd?&=é1'
+SECRET = 'p+ss/w"rd?&=é<\\1'
 DRESSES = {
     "raw": SECRET.encode(),
     "json": json.dumps({"Password": SECRET}).encode(),
     "url": urllib.parse.urlencode({"password": SECRET}).encode(),
+    "json in json": json.dumps({"output": json.dumps({"Password": SECRET})}).encode(),
+    "python": repr({"password": SECRET}).encode(),
+    "html": html.escape(SECRET).encode(),
+    "xml": escape(SECRET).encode(),
+    "path of a url": urllib.parse.quote(SECRET).encode(),
     "hexadecimal": SECRET.encode().hex().encode(),
     **{f"basic {user}": base64.b64encode(f"{user}:{SECRET}@x".encode()) for user in ("admin", "root1", "a-user1")},
     **{f"url-safe {pad}": base64.urlsafe_b64encode(b"x" * pad + SECRET.encode()) for pad in range(3)},

@@ -366,3 +366,12 @@ def test_doors_forget_what_was_refused_once_one_opens():
     assert doors.may_try("here", c)
     assert "admin" in repr(a)
     assert "'a'" not in repr(a)
+
+
+@pytest.mark.parametrize(("asked", "given"), [({"MinPasswordLength": 10**9}, 128), ({"MaxPasswordLength": 16}, 16)])
+def test_a_controller_cannot_ask_for_a_password_without_end(asked, given):
+    class Client:
+        async def get(self, _path):
+            return asked
+
+    assert asyncio.run(accounts.length(Client())) == given

@@ -1,6 +1,7 @@
 """Controllers that are not the lab's: the smallest Redfish tree each, after the formats that vendors document."""
 
 import asyncio
+import dataclasses
 from contextlib import asynccontextmanager
 
 import pytest
@@ -13,6 +14,7 @@ from supernode.provider import guard, identity, quirks
 from supernode.provider.job import CannotCarryError, Job, PhaseFailedError, RefusedError, Wanted
 from supernode.provider.phases import bios, carrier, firmware, media
 from supernode.provider.phases import eject as eject_phase
+from supernode.provider.phases import run as phases
 from supernode.provider.resource import Scene
 from supernode.provider.settings import Settings
 from supernode.provider.timing import Deadline
@@ -413,3 +415,32 @@ def test_a_machines_yml_that_cannot_be_read_refuses_and_names_the_file(tmp_path,
     (tmp_path / "machines.yml").write_text(text)
     with pytest.raises(RefusedError, match=r"machines\.yml cannot be read"):
         asyncio.run(guard.in_service_now(tmp_path, SLOT))
+
+
+def test_the_login_in_the_address_of_another_s_medium_is_not_repeated(tmp_path):
+    served = tree(drive={"Inserted": True, "Image": "https://root:hunter22@elsewhere/x.iso"})
+
+    async def look(made):
+        with pytest.raises(CannotCarryError) as caught:
+            await media.drive(made)
+        return [*await media.foreign(made), str(caught.value)]
+
+    told = play(tmp_path, served, look)
+    assert all("//***@elsewhere/x.iso" in line and "hunter22" not in line for line in told)
+
+
+@pytest.mark.parametrize("spoilt", [{"Links": "none"}, {"Links": {"ManagedBy": 7}}])
+def test_answers_of_another_shape_end_that_machine_and_nothing_else(tmp_path, spoilt):
+    served = tree(system={"SerialNumber": "A1"})
+
+    async def contact(made):
+        served.resources[ONE].update(spoilt)
+        made._bmc, made.wanted = (
+            None,
+            dataclasses.replace(made.wanted, bmc={"username": "admin", "password": "exec:echo x"}),
+        )
+        return await phases.run(made, ())
+
+    outcome = play(tmp_path, served, contact)
+    assert (outcome.status, outcome.phase) == ("failed", "contact")
+    assert "not shaped as Redfish says" in outcome.reason

@@ -20,6 +20,8 @@ from supernode.bringup.survey import tree as trees
 from supernode.bringup.survey.conclude import conclude
 from supernode.bringup.survey.look import BmcAccess, Looker, Walked
 from supernode.bringup.survey.observed import Observations
+from supernode.cli import surveyed
+from supernode.cli.output import emit
 from supernode.clients import redfish
 from supernode.clients.redfish import RedfishError
 from supernode.errors import WrongInput
@@ -409,3 +411,37 @@ def test_a_list_with_fingerprints_and_a_sheet_are_looked_at_over_the_wire(tmp_pa
     assert len(told) == 2
     assert told[0].startswith("line 3: the sheet says system_serial SN42B, the controller SN")
     assert told[1] == "line 3: the sheet says place r01u08, the controller r01u09"
+
+
+def odd(tmp_path, monkeypatch, spoil):
+    async def go():
+        async with bench(tmp_path / "bmc", kind=KIND) as b:
+            walk = Walked.walk
+
+            async def spoilt(self, get, *, whole):
+                await walk(self, get, whole=whole)
+                spoil(self.found)
+
+            monkeypatch.setattr(Walked, "walk", spoilt)
+            return await run.of_controllers([access(b, tmp_path)], tmp_path, "site", say, whole=False)
+
+    return asyncio.run(go())
+
+
+def test_one_that_answers_in_another_shape_does_not_end_the_survey(tmp_path, monkeypatch):
+    def spoil(tree):
+        for path in tree:
+            tree[path] = {**tree[path], "Status": "OK"}
+
+    ((seen, _),) = odd(tmp_path, monkeypatch, spoil).controllers
+    assert "not shaped as Redfish says" in seen.why
+
+
+def test_what_a_controller_calls_itself_is_no_markup(tmp_path, monkeypatch, capsys):
+    def spoil(tree):
+        for path in tree:
+            tree[path] = {**tree[path], "Model": "X [/red] [bold]Y"}
+
+    found = odd(tmp_path, monkeypatch, spoil)
+    emit(None, as_json=False, text=lambda: surveyed.text(found, proposed=True))
+    assert "X [/red] [bold]Y" in " ".join(capsys.readouterr().out.split())

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from supernode import spec
 from supernode.clients import secrets
 from supernode.clients.needles import is_secret_variable, needles
 from supernode.design import Design
@@ -20,6 +21,7 @@ from supernode.errors import CouldNotRun
 from supernode.workspace import EnvironmentFolder
 
 _PUBLIC = {".pub", ".pem", ".csv", ".lock", ".crt", ".json"}
+_PRIVATE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?-----END [A-Z ]*PRIVATE KEY-----", re.DOTALL)
 _AT_ONCE = 16
 
 
@@ -48,7 +50,9 @@ def known(folder: EnvironmentFolder, design: Design | None) -> Secrets:
         design: None when the documents make none: then no reference of theirs is known, and that is said.
     """
     found, unknown = asyncio.run(_resolved(folder, references(design))) if design else ({}, dict(_NO_DESIGN))
-    found |= dict(_files(folder)) | dict(_variables())
+    files = dict(_files(folder))
+    unknown |= {name: "cannot be read as text" for name, text in files.items() if text is None}
+    found |= {name: text for name, text in files.items() if text} | dict(_variables())
     forms = {name: needles(secret) for name, secret in found.items()}
     unknown |= {name: "too short to look for" for name, each in forms.items() if not each}
     return Secrets({name: each for name, each in forms.items() if each}, unknown)
@@ -60,22 +64,10 @@ _NO_DESIGN = {"environment.yml": "makes no design, so its references are not kno
 def references(design: Design) -> list[str]:
     """Return every reference in environment.yml, `{slot}` filled in for each slot of a host."""
     found: dict[str, None] = {}
-    for text in _strings(design.environment.model_dump(mode="json")):
-        if secrets.is_reference(text):
-            slots = [host.slot for host in design.hosts] if "{slot}" in text else [""]
-            found |= dict.fromkeys(text.replace("{slot}", slot) for slot in slots)
+    for text in spec.references(design.environment):
+        slots = [host.slot for host in design.hosts] if "{slot}" in text else [""]
+        found |= dict.fromkeys(text.replace("{slot}", slot) for slot in slots)
     return list(found)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _strings(item)
 
 
 async def _resolved(folder: EnvironmentFolder, refs: list[str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -99,23 +91,30 @@ def _absent(folder: EnvironmentFolder, ref: str) -> bool:
     return scheme == "file" and not (folder.folder / Path(rest.strip()).expanduser()).exists()
 
 
-def _files(folder: EnvironmentFolder) -> Iterator[tuple[str, str]]:
-    """Read what lies in places that are meant for secrets."""
+def _files(folder: EnvironmentFolder) -> Iterator[tuple[str, str | None]]:
+    """Read what lies in places that are meant for secrets; None for what cannot be read.
+
+    What is public by its name may hold a private key all the same, as a certificate's file may.
+    """
     state = folder.state
     passphrase = os.environ.get("PULUMI_CONFIG_PASSPHRASE_FILE")
     places = [state.parent / "passphrase", *([Path(passphrase)] if passphrase else [])]
     places += (state / "serve").glob("*.key")
     places += [path for place in (folder.secrets, folder.folder / "delivery") for path in sorted(place.rglob("*"))]
     for path in dict.fromkeys(places):
-        if path.is_file() and path.suffix not in _PUBLIC and (text := _text(path).strip()):
-            yield os.path.relpath(path, folder.root), text
+        if path.is_file():
+            text = _text(path)
+            if path.suffix in _PUBLIC:
+                text = "\n".join(_PRIVATE.findall(text or ""))
+            if text != "":
+                yield os.path.relpath(path, folder.root), text
 
 
-def _text(path: Path) -> str:
+def _text(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        return ""
+        return None
 
 
 def _variables() -> Iterator[tuple[str, str]]:

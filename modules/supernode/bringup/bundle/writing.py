@@ -40,12 +40,13 @@ def write(path: Path, environment: str, items: Sequence[Item], secrets: Secrets,
         CouldNotRun: a secret was found in a file, all such files named, or the folder cannot be written to; either way
             there is no archive.
     """
+    items = [*items, _listing(items, secrets)]
     found = leaks(items, secrets, state)
     if found:
         hint = "take it out of that file, and change that secret: it has been where it should not be"
         raise CouldNotRun(str(path), f"not written: {'; '.join(found)}", hint)
     try:
-        _write(path, environment, [*items, _listing(items, secrets)])
+        _write(path, environment, items)
     except OSError as error:
         raise CouldNotRun(str(path), f"cannot be written: {error.strerror}") from error
     return path

@@ -12,7 +12,7 @@ from typing import Any
 
 from supernode.bringup.live.seen import BmcSeen, Drive, Login
 from supernode.clients import redfish, secrets
-from supernode.clients.answer import CHANGE_REQUIRED, RedfishError
+from supernode.clients.answer import CHANGE_REQUIRED, MISSHAPEN, RedfishError, misshapen
 from supernode.clients.redfish import Patience, Redfish, Untrusted
 from supernode.design import Host
 from supernode.errors import CouldNotRun
@@ -76,6 +76,8 @@ async def look(
         return replace(seen, login=Login.UNREACHABLE, said=error.what)
     except CouldNotRun as error:
         return replace(seen, said=error.what, hint=error.hint or "")
+    except MISSHAPEN as error:
+        return replace(seen, said=misshapen(error))
 
 
 async def _look(

@@ -43,7 +43,7 @@ def read(
         own=_own(tree, manager),
         gpus=_gpus(tree, system),
         power=str(system.get("PowerState") or ""),
-        bios=dict(bios.get("Attributes") or {}),
+        bios={k: v for k, v in (bios.get("Attributes") or {}).items() if isinstance(v, str | int | float | None)},
         bios_defaults=_defaults(tree, str(bios.get("AttributeRegistry") or "")),
         firmware=_firmware(tree),
         clock_offset_s=_offset(manager, now),

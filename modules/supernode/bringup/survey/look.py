@@ -17,6 +17,7 @@ from supernode.bringup.survey import controllers, devices
 from supernode.bringup.survey import tree as trees
 from supernode.bringup.survey.observed import ControllerSeen, DeviceSeen, HostSeen, SwitchSeen, Tree
 from supernode.clients import redfish, secrets, ssh
+from supernode.clients.answer import MISSHAPEN, misshapen
 from supernode.clients.exchange import Exchange
 from supernode.errors import CouldNotRun, SupernodeError
 from supernode.verify.facts.raw import Raw
@@ -84,6 +85,8 @@ class Looker:
                 seen = ControllerSeen(access.address, why=_said(error))
             except TimeoutError:
                 seen = ControllerSeen(access.address, why=f"not read within {limit:g} s")
+            except MISSHAPEN as error:
+                seen = ControllerSeen(access.address, why=misshapen(error))
         self.say(access.address, seen.why or f"{len(walked.found)} resources")
         return seen, {} if seen.why else walked.found
 
@@ -143,6 +146,8 @@ class Looker:
                 seen = kind(access.address, why=_said(error))
             except TimeoutError:
                 seen = kind(access.address, why=f"not asked within {DEVICE_S:g} s")
+            except MISSHAPEN as error:
+                seen = kind(access.address, why=f"it prints what its commands do not ({type(error).__name__}: {error})")
         lacking = ", ".join(seen.unseen)
         self.say(access.address, seen.why or (f"not seen: {lacking}" if lacking else "asked"))
         return seen

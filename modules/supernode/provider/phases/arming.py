@@ -11,6 +11,7 @@ from supernode.boot import enrolment
 from supernode.provider.job import Job
 from supernode.workspace import EnvironmentFolder
 
+_LOGIN = re.compile(r"//[^/@\s]*@")
 _DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
 
 
@@ -30,8 +31,8 @@ async def armed(job: Job) -> bool:
 
 
 def shown(url: str) -> str:
-    """Return a medium's address fit for a log: who has the whole of it may ask for the medium."""
-    return _DIGEST.sub(r"\1", url)
+    """Return a medium's address fit for a log: who has the whole of it may ask for the medium; no login of others."""
+    return _LOGIN.sub("//***@", _DIGEST.sub(r"\1", url))
 
 
 def _state(job: Job) -> Path:

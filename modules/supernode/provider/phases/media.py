@@ -28,7 +28,7 @@ async def drive(job: Job) -> Json:
     ours = [d for d in fit if is_ours(job, d)]
     free = [d for d in fit if _is_empty(d)]
     if not ours and not free:
-        held = " and ".join(str(d.get("Image") or "a medium of no name") for d in fit)
+        held = " and ".join(arming.shown(str(d.get("Image") or "a medium of no name")) for d in fit)
         which = "the only virtual drive holds" if len(fit) == 1 else "all virtual drives hold media that are not ours:"
         raise CannotCarryError(f"{which} {held}" + (", which is not ours" if len(fit) == 1 else ""))
     return (ours or free)[0]
@@ -42,7 +42,7 @@ async def ours(job: Job) -> Json | None:
 async def foreign(job: Job) -> list[str]:
     """Name the media that are not ours."""
     held = [d for d in await _drives(job) if d.get("Inserted") and not is_ours(job, d)]
-    return [str(d.get("Image") or "of no name") for d in held]
+    return [arming.shown(str(d.get("Image") or "of no name")) for d in held]
 
 
 async def _drives(job: Job) -> list[Json]:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from supernode.clients.answer import MISSHAPEN, misshapen
 from supernode.clients.redfish import Ambiguous, Unreachable
 from supernode.errors import CouldNotRun
 from supernode.provider import evidence
@@ -59,6 +60,8 @@ async def run(job: Job, names: Sequence[str]) -> Outcome:
             return await _ended(job, "late", name, str(error) or f"not done within {job.phase_deadline.seconds:.0f} s")
         except (PhaseFailedError, CouldNotRun) as error:
             return await _ended(job, "failed", name, told(error))
+        except MISSHAPEN as error:
+            return await _ended(job, "failed", name, f"{job.redfish.address}: {misshapen(error)}")
         except asyncio.CancelledError:
             return Outcome("failed", name, "cancelled")
     return Outcome()
