@@ -4,7 +4,8 @@
     .supernode/<env>/serve/leaf.{pem,key}      what the server shows; made anew when the CA or the address changes or
                                                the year is nearly over
 
-Keys are mode 0600. Certificates begin in 2020: a machine whose clock lost its battery still has to verify them.
+Keys are mode 0600, and RSA: UEFI firmware that boots over HTTPS may know no elliptic curves (OVMF 2022.11 offers RSA
+and DHE suites alone). Certificates begin in 2020: a machine whose clock lost its battery still has to verify them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from supernode.boot import cache as store
@@ -27,6 +28,7 @@ from supernode.boot.media import SiteTrust
 from supernode.workspace import EnvironmentFolder, give, write_atomically
 
 _BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+_KEY_BITS = 2048
 _CA_FOR = datetime.timedelta(days=3650)
 _LEAF_FOR = datetime.timedelta(days=397)
 _RENEW_BEFORE = datetime.timedelta(days=30)
@@ -103,7 +105,7 @@ def _signed(leaf: x509.Certificate, ca: x509.Certificate) -> bool:
 
 
 def _make_ca(name: str, certificate: Path, private: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
+    key = rsa.generate_private_key(65537, _KEY_BITS)
     subject = x509.Name(
         [x509.NameAttribute(NameOID.COMMON_NAME, f"supernode {name} {x509.random_serial_number():x}"[:64])]
     )
@@ -126,9 +128,9 @@ def _make_ca(name: str, certificate: Path, private: Path) -> None:
 def _make_leaf(identity: Identity, ca_key: Path, address: str) -> None:
     ca = x509.load_pem_x509_certificate(identity.ca.read_bytes())
     signer = serialization.load_pem_private_key(ca_key.read_bytes(), None)
-    if not isinstance(signer, ec.EllipticCurvePrivateKey):
-        raise TypeError(f"{ca_key} is no elliptic-curve key")
-    key = ec.generate_private_key(ec.SECP256R1())
+    if not isinstance(signer, rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey):  # older CAs are of the second kind
+        raise TypeError(f"{ca_key} is neither an RSA nor an elliptic-curve key")
+    key = rsa.generate_private_key(65537, _KEY_BITS)
     builder = (
         x509.CertificateBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, address)]))
@@ -153,7 +155,7 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
         key_cert_sign=signs,
         crl_sign=signs,
         content_commitment=False,
-        key_encipherment=False,
+        key_encipherment=not signs,  # for the RSA suites
         data_encipherment=False,
         key_agreement=False,
         encipher_only=False,
@@ -161,7 +163,7 @@ def _usage(*, signs: bool) -> x509.KeyUsage:
     )
 
 
-def _write_key(path: Path, key: ec.EllipticCurvePrivateKey) -> None:
+def _write_key(path: Path, key: rsa.RSAPrivateKey) -> None:
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     write_atomically(path, pem.decode(), mode=0o600)
 

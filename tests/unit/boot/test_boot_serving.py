@@ -244,6 +244,18 @@ def test_another_ca_is_not_trusted(tmp_path):
     served(tmp_path, check)
 
 
+def test_firmware_without_elliptic_curves_is_served(tmp_path):
+    """OVMF of 2022 offers these suites of TLS 1.2, and none with ECDHE or ECDSA."""
+
+    async def check(session, at):
+        at.context.maximum_version = ssl.TLSVersion.TLSv1_2
+        at.context.set_ciphers("AES256-GCM-SHA384:AES128-GCM-SHA256")
+        async with session.get(f"{at.base}/boot/gpu-001/{DIGEST}.iso", ssl=at.context) as answer:
+            assert answer.status == 200
+
+    served(tmp_path, check)
+
+
 def test_keys_are_private_and_the_identity_stays(tmp_path):
     first = tls.ensure(folder_of(tmp_path), "127.0.0.1")
     before = [path.read_bytes() for path in (first.ca, first.certificate, first.key)]
