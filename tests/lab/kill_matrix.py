@@ -182,7 +182,7 @@ PROGRAMS = {
 def strike(run: Run, what: str) -> int:
     """Kill, as by `kill -9`; returns how many processes were hit."""
     if what == "supernode":
-        return _kill([run.process.pid])
+        return _kill([run.process.pid]) if run.process.poll() is None else 0  # a zombie takes a signal, too
     if what != "tree":
         for _ in range(100):  # at its moment the program may be about to start
             rows = [row for row in run.below() if PROGRAMS[what].search(row.words) and "guard.py" not in row.words]
