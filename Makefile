@@ -46,7 +46,7 @@ lab-test: engine  ## end to end in the lab, with faults; needs root
 kills: engine  ## thirty kills of a run in the lab, each made whole by the next; needs root; the table is in kills.txt
 	@$(SUDO) KILLS_TABLE=$(CURDIR)/kills.txt $(PYTEST) -q -s -m kills tests/lab/test_kills.py
 
-qemu: setup  ## the deploy ISO in a virtual machine with UEFI, from an empty disk to a login
+qemu: setup  ## the deploy ISO in a virtual machine with UEFI, from an empty disk to a login, and by HTTP boot
 	@$(SUDO) $(PYTEST) -q -m qemu
 
 bench: engine  ## ratios against named peers
