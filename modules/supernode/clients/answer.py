@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from supernode.clients.exchange import printable
 from supernode.errors import CouldNotRun
 
 Json = Mapping[str, Any]
@@ -76,7 +77,7 @@ def extended(body: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
     entries = messages(error)
     ids = [str(e["MessageId"]) for e in entries if e.get("MessageId")] or [str(error.get("code") or "")]
     texts = [str(e["Message"]) for e in entries if e.get("Message")] or [str(error.get("message") or "")]
-    return tuple(filter(None, ids)), tuple(filter(None, texts))
+    return tuple(filter(None, ids)), tuple(printable(text) for text in texts if text)
 
 
 def messages(holder: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import aiohttp
 
+from supernode.clients.exchange import printable
 from supernode.errors import CouldNotRun
 
 FAILED = {"failed", "error"}
@@ -48,7 +49,7 @@ class Enrolment:
         """Read the record's JSON."""
         keys = tuple(" ".join(str(k).split()[:2]) for k in document.get("host_keys") or ())
         phase, state, detail, image = (str(document.get(k) or "") for k in ("phase", "state", "detail", "image"))
-        return cls(phase, state, detail, keys, image, float(document.get("at") or 0))
+        return cls(phase, state, printable(detail), keys, image, float(document.get("at") or 0))
 
 
 async def fetch(url: str, context: ssl.SSLContext, limit_s: float = 10.0) -> Enrolment | None:

@@ -25,7 +25,13 @@ class Exchange:
     def line(self) -> str:
         """Write it on one line."""
         answer = f"{self.status}" if self.status else "no answer"
-        return f"{self.method} {self.path} -> {answer} in {self.seconds:.2f} s" + (f" {self.note}" if self.note else "")
+        told = f"{self.method} {self.path} -> {answer} in {self.seconds:.2f} s" + (f" {self.note}" if self.note else "")
+        return printable(" ".join(told.splitlines()))
+
+
+def printable(text: str) -> str:
+    """Write what a device said so that a terminal only shows it: an escape sequence would tell it to do more."""
+    return "".join(c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def scrub(text: str, *secrets: str) -> str:

@@ -23,7 +23,7 @@ from typing import TypeVar
 import paramiko
 
 from supernode.clients import looking
-from supernode.clients.exchange import Exchange
+from supernode.clients.exchange import Exchange, printable
 from supernode.clients.looking import LookOnly
 from supernode.errors import CouldNotRun
 
@@ -90,7 +90,9 @@ class CommandFailed(CouldNotRun):
         # Where a host does not resolve its own name, sudo says so each time; that is never why a command failed.
         told = [line for line in result.stderr.splitlines() if line.strip() and "unable to resolve host" not in line]
         text = told or result.stdout.strip().splitlines()
-        super().__init__(address, f"{command!r} ended with status {result.status}" + (f": {text[-1]}" if text else ""))
+        super().__init__(
+            address, f"{command!r} ended with status {result.status}" + (f": {printable(text[-1])}" if text else "")
+        )
         self.result = result
 
 

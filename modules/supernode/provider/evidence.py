@@ -8,6 +8,7 @@ import re
 from collections.abc import Awaitable, Callable
 
 from supernode.clients.answer import MISSHAPEN, misshapen
+from supernode.clients.exchange import printable
 from supernode.clients.redfish import Json, RedfishError
 from supernode.errors import CouldNotRun
 from supernode.provider.job import Job
@@ -30,7 +31,7 @@ async def gather(job: Job) -> list[str]:
                 for source in (_progress, _logs):
                     await _safely(lines, source, job)
     lines += [f"exchange: {e.line()}" for e in exchanges[-EXCHANGES:]]
-    return [line[:WIDTH] for line in lines[:LINES]]
+    return [printable(line[:WIDTH]) for line in lines[:LINES]]
 
 
 async def _safely(lines: list[str], source: Callable[[Job], Awaitable[list[str]]], job: Job) -> None:

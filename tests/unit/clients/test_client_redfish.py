@@ -10,7 +10,7 @@ from aiohttp import web
 from loopback_tls import authority
 
 from supernode.clients import redfish
-from supernode.clients.exchange import summary
+from supernode.clients.exchange import Exchange, summary
 from supernode.clients.redfish import Patience
 from supernode.errors import CouldNotRun
 
@@ -385,3 +385,18 @@ def test_a_secret_is_blanked_before_the_text_is_cut():
     told = summary(None, {}, "x" * 75 + "SECRET-of-the-bmc", ["SECRET-of-the-bmc"])
     assert "***" in told
     assert "SECR" not in told
+
+
+def test_what_a_controller_says_reaches_no_terminal_as_a_command(tmp_path):
+    """OSC 52 would put text of its choice into the operator's clipboard."""
+    refusal = {"error": {"message": "no \x1b]52;c;cm0gLXJm\x07 such"}}
+
+    async def work(client):
+        with pytest.raises(redfish.RedfishError) as caught:
+            await client.get(SYSTEM)
+        return str(caught.value)
+
+    told, _, client = against(tmp_path, {("GET", SYSTEM): [reply(404, refusal)]}, work)
+    for text in (told, *(e.line() for e in client.exchanges), Exchange("GET", "/\x1b[2J\n", 200, 0.0, "").line()):
+        assert not {"\x1b", "\x07", "\n"} & set(text)
+    assert "52;c;cm0gLXJm" in told

@@ -11,6 +11,7 @@ from supernode.bringup.survey import tree as trees
 from supernode.bringup.survey.observed import ControllerSeen, OwnAddress, Placement, Tree
 from supernode.bringup.survey.places import rack_name
 from supernode.bringup.survey.tree import Document, follow, members
+from supernode.clients.exchange import printable
 
 _WELL = {"OK", "", "None"}
 
@@ -37,8 +38,8 @@ def read(
         address=address,
         fingerprint=fingerprint,
         identity={name: value for name, value in _identity(tree, system, manager, chassis) if value},
-        vendor=str(system.get("Manufacturer") or ""),
-        model=str(system.get("Model") or ""),
+        vendor=_text(system.get("Manufacturer")),
+        model=_text(system.get("Model")),
         placement=placement(chassis),
         own=_own(tree, manager),
         gpus=_gpus(tree, system),
@@ -65,7 +66,7 @@ def _identity(tree: Tree, system: Document, manager: Document, chassis: Document
 
 
 def _text(value: Any) -> str:
-    return str(value or "").strip()
+    return printable(str(value or "").strip())
 
 
 def _macs(tree: Tree, owner: Document) -> list[str]:

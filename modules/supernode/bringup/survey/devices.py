@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from supernode import catalog
 from supernode.bringup.survey.observed import DeviceSeen, Hop, HostSeen, SwitchSeen
+from supernode.clients.exchange import printable
 from supernode.verify.facts import clock, fib, lldp, ports
 from supernode.verify.facts.raw import NotSeenError, Raw
 
@@ -149,7 +150,7 @@ class _Reader:
         return row.out if row is not None and (row.rc == 0 or partial) else ""
 
     def line(self, key: str) -> str:
-        return self.text(key).strip()
+        return printable(self.text(key).strip())
 
     def both(self, address: str, key: str) -> dict[str, Any]:
         raw = self._raw
