@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from supernode.errors import CouldNotRun
 
-_PATH = r"/[A-Za-z0-9_.:@+-]+(/[A-Za-z0-9_.:@+-]+)*/?"
-_SYS = r"/sys/[A-Za-z0-9_.:@+-]+(/[A-Za-z0-9_.:@+-]+)*"
+_UP = r"(?!.*/\.\.(?:/|$))"  # no way up and out of where a rule says
+_PATH = _UP + r"/[A-Za-z0-9_.:@+-]+(/[A-Za-z0-9_.:@+-]+)*/?"
+_FILE = r"(?!/(?:dev|proc)/)" + _PATH  # to open some devices is to set them going; reading some of /proc empties them
+_SYS = _UP + r"/sys/[A-Za-z0-9_.:@+-]+(/[A-Za-z0-9_.:@+-]+)*"
 _NAME = r"[A-Za-z0-9][A-Za-z0-9_.:@+-]*"
 
 
@@ -53,7 +55,7 @@ RULES: tuple[Rule, ...] = (
     Rule(("chronyc", "-n", "-c", "sources")),
     Rule(("apt-mark", "showmanual")),
     Rule(("dpkg-query", "-W", "-f", r"${Package}\t${Version}\n")),
-    Rule(("cat",), _PATH),
+    Rule(("cat",), _FILE),
     Rule(("ls", "-1"), _PATH),
     Rule(("ls", "-1d"), _PATH),
     Rule(("grep", "-H", "-s", "."), _SYS),
