@@ -20,11 +20,18 @@ from supernode.lab.wiring import Port
 
 INSIDE = Path("/run/board")
 FIRMWARE = f"""#!/bin/sh
-# What firmware and the bus scan would have put into /sys.
+# What firmware and the bus scan would have put into /sys. Ports come and go, and an overlay keeps a stale handle of one
+# that was away: where they are listed, the kernel's own folders lie on top.
+mkdir -p /run/ports/class /run/ports/virtual
+mount --bind /sys/class/net /run/ports/class
+mount --bind /sys/devices/virtual/net /run/ports/virtual
 mount -t overlay -o ro,lowerdir={INSIDE}/class:/sys/class board /sys/class
 mount -t overlay -o ro,lowerdir={INSIDE}/virtual:/sys/devices/virtual board /sys/devices/virtual
 [ -d /sys/bus/pci/devices ] || mount -t overlay -o ro,lowerdir={INSIDE}/bus:/sys/bus board /sys/bus
 mount --bind {INSIDE}/pci /sys/bus/pci/devices
+mount --bind /run/ports/class /sys/class/net
+mount --bind /run/ports/virtual /sys/devices/virtual/net
+umount /run/ports/class /run/ports/virtual
 exec /lib/systemd/systemd --show-status=true
 """
 # pci.ids: 15b3:1021 is NVIDIA's ConnectX-7, in a Gen5 x16 slot as on the machines that lab kinds stand for; 8086:1533
