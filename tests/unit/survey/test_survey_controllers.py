@@ -445,3 +445,12 @@ def test_what_a_controller_calls_itself_is_no_markup(tmp_path, monkeypatch, caps
     found = odd(tmp_path, monkeypatch, spoil)
     emit(None, as_json=False, text=lambda: surveyed.text(found, proposed=True))
     assert "X [/red] [bold]Y" in " ".join(capsys.readouterr().out.split())
+
+
+def test_actions_of_another_shape_do_not_end_the_survey_either(tmp_path, monkeypatch):
+    def spoil(tree):
+        for path in tree:
+            tree[path] = {**tree[path], "Actions": "x"}
+
+    ((seen, rows),) = odd(tmp_path, monkeypatch, spoil).controllers
+    assert (seen.why, rows) == ("", ())

@@ -15,6 +15,7 @@ from supernode.bringup.survey.observed import ControllerSeen, DeviceSeen, Observ
 from supernode.bringup.survey.operations import Operation
 from supernode.bringup.survey.propose import LOGIN
 from supernode.bringup.survey.sheet import Row
+from supernode.clients.answer import MISSHAPEN
 from supernode.design import Design
 from supernode.records import Finding, Outputs
 from supernode.workspace import EnvironmentFolder
@@ -71,7 +72,7 @@ async def of_environment(
 
     found, looks = await agreed(seen, again, folder.texts())
     differs = compare.differences(found.design, design) if found.design is not None else None
-    rows = tuple((c, operations.of(tree) if tree else ()) for c, tree in read)
+    rows = tuple((c, _able(tree)) for c, tree in read)
     devices: tuple[DeviceSeen, ...] = (*seen.hosts, *seen.switches)
     answered = any(not c.why for c in seen.controllers) or any(not device.why for device in devices)
     return Survey(found, found.findings, rows, {}, looker.counts(), looker.log(), differs, looks, answered)
@@ -145,13 +146,21 @@ async def of_sheet(
     return _partial(looker, concluded, (*contradictions, *concluded.findings), found)
 
 
+def _able(tree: Tree) -> tuple[Operation, ...]:
+    """Return what a controller can do; nothing is said of one that answers in another shape, or not at all."""
+    try:
+        return operations.of(tree) if tree else ()
+    except MISSHAPEN:
+        return ()
+
+
 Read = Sequence[tuple[ControllerSeen, Tree]]
 
 
 def _partial(looker: Looker, found: Conclusion, findings: Sequence[Finding], read: Read) -> Survey:
     """Leave out that the proposal is not whole: nobody looked at the rest, and it says what has to be filled in."""
     kept = tuple(row for row in findings if row.check != "proposal")
-    rows = tuple((seen, operations.of(tree) if tree else ()) for seen, tree in read)
+    rows = tuple((seen, _able(tree)) for seen, tree in read)
     trees = {seen.address: scrub.tree(tree, tuple(looker.secrets)) for seen, tree in read if tree}
     answered = not read or any(not seen.why for seen, _ in read)
     return Survey(found, kept, rows, trees, looker.counts(), looker.log(), answered=answered)
