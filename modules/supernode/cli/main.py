@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import sys
 
 import typer
@@ -51,6 +53,10 @@ for _verb in (
 app.command(context_settings=SSH_CONTEXT)(ssh)
 lab.command()(up)
 app.add_typer(lab, name="lab")
+
+for _command in (*app.registered_commands, *lab.registered_commands):
+    # Click fills paragraphs; \b keeps the lines of this one: each example stands on its own.
+    _command.help = re.sub(r"\n(?=Example:)", "\n\b\n", inspect.getdoc(_command.callback) or "", count=1)
 
 
 def main() -> None:
