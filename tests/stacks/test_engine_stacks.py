@@ -279,6 +279,22 @@ def test_a_look_at_some_machines_writes_what_it_finds_of_those_alone(site):
     assert {name: found[name].power for name in ("gpu-001", "gpu-002")} == {"gpu-001": "", "gpu-002": "Off"}
 
 
+def test_a_look_names_who_does_not_answer_and_starts_no_other_stacks_engine(site):
+    """The proof of a fence and of a spare rests on this: no answer leaves the state as it was, and is told."""
+    design = site.describe(hosts=2, limit=5)
+    site.up(design)
+    site.journal()
+    said = "cannot be read: no login within 60 s"
+    site.find("su01-leaf0", log=[["WARNING", f"su01-leaf0: {said}"]])
+    until = time.time() + 90
+    look = {"only": ["su01-leaf0", "su01-leaf1"], "until": until, "directory": site.project}
+    rows = provision.refresh(site.folder, design, site.events.append, **look)
+    assert [(row.resource, row.op, row.detail) for row in rows] == [("su01-leaf0", "warning", said)]
+    assert sorted(site.journal()) == ["read su01-leaf0", "read su01-leaf1"]
+    assert json.loads((site.world / "config.json").read_text())["SUPERNODE_UNTIL"] == str(int(until))
+    assert provision.outputs(site.folder, directory=site.project).devices["su01-leaf0"].state == "ready"
+
+
 def test_without_what_boot_prepares_the_program_says_what_to_run(site):
     design = site.describe()
     (site.folder.state / "boot.json").unlink()

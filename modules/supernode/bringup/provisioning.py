@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from supernode import design as designing
 from supernode import spec, workspace
@@ -24,6 +24,7 @@ from supernode.spec import Inputs, Machines
 from supernode.workspace import EnvironmentFolder
 
 OnEvent = Callable[[Event], None]
+LOOK_S = 90.0  # for the look before a takeover
 
 
 @dataclass
@@ -34,6 +35,7 @@ class Provisioning:
         inputs, design: as they stand now: they change when a slot is quarantined or a spare takes over.
         reinstall, plan_hash: what a person confirmed.
         site: why nobody was quarantined, where too many failed for that.
+        silent: who did not answer when looked at before a takeover, and what was said of it.
     """
 
     folder: EnvironmentFolder
@@ -44,6 +46,7 @@ class Provisioning:
     reinstall: Sequence[str] = ()
     plan_hash: str = ""
     site: str = ""
+    silent: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> Outputs:
         """Bring up what the Design says, and make good for what did not come up where the spares suffice.
@@ -60,6 +63,8 @@ class Provisioning:
         if late:
             self._quarantine(stragglers.quarantined(self.design, outputs, late, self.run_id))
             outputs = provision.fence(self.folder, self.design, self.on_event)
+        if stragglers.takeovers(self.design, outputs):
+            outputs = self._seen_now(outputs, until)
         spares = stragglers.takeovers(self.design, outputs)
         if spares:
             self._take_over(stragglers.activated(self.design, spares, self.run_id))
@@ -71,6 +76,24 @@ class Provisioning:
         for name, slot in self._written(after):
             self._say(name, "quarantine", State.FAILED, f"{slot} is quarantined: {after.slots[slot].reason}")
         self._revoke()
+
+    def _seen_now(self, outputs: Outputs, until: float) -> Outputs:
+        """Look at what a takeover would rest on, for an update asks nobody whose documents did not change.
+
+        A leaf that shows something else by now is fenced anew; who does not answer proves nothing.
+        """
+        leaves, spares = stragglers.grounds(self.design, outputs)
+        self._say(None, "look", State.PROGRESS, f"before a takeover: {', '.join([*leaves, *spares])}")
+        limit = min(until, time.time() + LOOK_S)
+        rows = provision.refresh(self.folder, self.design, self.on_event, only=[*leaves, *spares], until=limit)
+        for row in rows:
+            self._say(row.resource, "look", State.PROGRESS, row.detail)
+        self.silent = {row.resource: row.detail for row in rows if row.op == "warning"}
+        if any(row.resource in leaves and row.op != "warning" for row in rows):
+            outputs = provision.fence(self.folder, self.design, self.on_event)
+        else:
+            outputs = provision.outputs(self.folder)
+        return self._kept(outputs)
 
     def _take_over(self, after: Machines) -> None:
         for name, slot in self._written(after):
@@ -96,6 +119,11 @@ class Provisioning:
             with suppress(SupernodeError):
                 write_outputs(self.folder, provision.outputs(self.folder))
             raise
+        return self._kept(outputs)
+
+    def _kept(self, outputs: Outputs) -> Outputs:
+        """Write the Outputs to disk, those as late who did not answer when they were looked at; return them."""
+        outputs = stragglers.unanswered(outputs, self.silent)
         write_outputs(self.folder, outputs)
         return outputs
 

@@ -5,6 +5,7 @@ slot that a person quarantined is replaced like any other. In order, each writte
 
     quarantine   who was never in service and came back late or failed; unless so many did that it is the site
     fence        the Design renders their switch ports shut; a slot is fenced when every switch says so
+    look         the leaves of the slots that wait and the spares are asked: an update asks nobody who needs no change
     takeover     for each fenced slot that leaves its pool short, a ready spare: its own slot becomes active
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from supernode.design import Design, Host, parking
 from supernode.plan.share import at_once
@@ -90,6 +91,25 @@ def _not_applied(design: Design, outputs: Outputs, switch: str) -> str:
         if output.applied.get(file.path) != hashlib.sha256(file.content.encode()).hexdigest():
             return f"{switch} does not show the designed {file.path}"
     return ""
+
+
+def grounds(design: Design, outputs: Outputs) -> tuple[list[str], list[str]]:
+    """Return on whose word takeovers rest: the leaves of the slots that wait for one, and the spares of their pools."""
+    done = parking.successors(design.machines)
+    waiting = [host for host in design.hosts if host.state == "quarantined" and host.slot not in done]
+    pools = {host.pool for host in waiting}
+    leaves = {link.b_device for host in waiting for link in design.links_of(host.name)}
+    spares = [h.name for h in design.hosts if h.state == "spare" and h.pool in pools and _ready(outputs, h.name)]
+    return sorted(leaves & set(outputs.devices)), spares
+
+
+def unanswered(outputs: Outputs, silent: Mapping[str, str]) -> Outputs:
+    """Return the Outputs with those late who did not answer a look, for that they were ready is old news."""
+    devices = dict(outputs.devices)
+    for name, why in silent.items():
+        if _ready(outputs, name):
+            devices[name] = replace(devices[name], state="late", phase="contact", reason=why)
+    return replace(outputs, devices=devices)
 
 
 def takeovers(design: Design, outputs: Outputs) -> list[Takeover]:

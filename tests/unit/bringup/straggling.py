@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 from supernode import design as designing
 from supernode import spec
 from supernode.bringup import provisioning
+from supernode.bringup.provision import Row
 from supernode.bringup.provisioning import Provisioning
 from supernode.records import DeviceOutput, Outputs
 from supernode.spec import Identity, Inputs, Machines, SlotRecord
@@ -71,11 +73,12 @@ class World:
         self.folder = EnvironmentFolder("lab", root / "inventories" / "lab", root)
         self.dead, self.deaf, self.cut = set(dead), set(deaf), 0
         self.steps, self.events, self.until, self.last = [], [], [], None
+        self.silent, self.opened, self.looked = set(), set(), []
         start = lab(text, **states)
         self.folder.write("environment", text)
         self.folder.write("allocation", spec.allocation_text(start.allocation))
         self.folder.write("machines", spec.machines_text(start.machines))
-        engine = SimpleNamespace(up=self.up, fence=self.fence, outputs=lambda _: self.last)
+        engine = SimpleNamespace(up=self.up, fence=self.fence, refresh=self.refresh, outputs=lambda _: self.last)
         monkeypatch.setattr(provisioning, "provision", engine)
         monkeypatch.setattr(provisioning, "prepare", SimpleNamespace(prepare=self.prepare))
         monkeypatch.setattr(provisioning, "revoke", lambda _state, host: self.step(f"revoke {host}"))
@@ -121,6 +124,21 @@ class World:
     def fence(self, _folder, design, _on_event):
         self.step("fence")
         return self.look(design)
+
+    def refresh(self, _folder, _design, _on_event, *, only, until):
+        """`silent`: who does not answer, so that the state stays; `opened`: whose configuration somebody changed."""
+        self.looked.append((list(only), until))
+        self.step("look")
+        rows = [
+            Row("lab", name, "warning", "cannot be read: no login within 60 s") for name in only if name in self.silent
+        ]
+        changed = {name: self.last.devices[name] for name in only if name in self.opened - self.silent}
+        for name, device in changed.items():
+            rows.append(Row("lab", name, "drift", "applied"))
+            changed[name] = replace(device, applied=dict.fromkeys(device.applied, "0" * 64))
+        self.last = replace(self.last, devices={**self.last.devices, **changed})
+        self.opened.clear()
+        return rows
 
     def states(self):
         machines = self.documents().machines

@@ -1,6 +1,9 @@
 """The provisioning stage on a fake engine: fence before takeover, machines.yml first, and every cut is made good."""
 
+import time
+
 import pytest
+import straggling
 from straggling import DEAD, KilledError, World
 
 from supernode import design as designing
@@ -33,6 +36,7 @@ def test_quarantine_is_written_before_the_fence_and_the_fence_is_seen_before_the
         "revoke gpu-002",
         "revoke gpu-005",
         "fence",
+        "look",
         "before writing machines",
         "after writing machines",
         "prepare",
@@ -52,6 +56,74 @@ def test_what_is_not_fenced_is_not_replaced(world):
     site.deaf.clear()
     site.run()
     assert site.states()["gpu-009"][0] == "new"
+
+
+LEAVES = [f"su01-leaf{rail}" for rail in range(8)]
+
+
+def came_up_before(site, name="gpu-002"):
+    """A site where a slot is quarantined that was fenced, with its spare, by a run of long ago."""
+    site.last = straggling.outputs(site.design())
+    assert site.states()[name][0] == "quarantined"
+    return site
+
+
+def quarantined_by_hand(world, **how):
+    return came_up_before(world(dead=(), gpu_002="quarantined", **how))
+
+
+def test_before_a_takeover_the_leaves_and_the_spares_are_looked_at_and_nobody_else(world):
+    site = quarantined_by_hand(world)
+    site.run()
+    assert site.steps.index("look") < site.steps.index("before writing machines")
+    ((names, until),) = site.looked
+    assert names == [*LEAVES, "gpu-009"]
+    assert until <= time.time() + provisioning.LOOK_S
+    assert site.states()["gpu-009"][0] == "new"
+
+
+def test_a_leaf_that_does_not_answer_has_not_fenced_whatever_the_state_says_of_it(world):
+    """Known bad: the state says ready, with the designed files, of a switch that nobody has reached since."""
+    site = quarantined_by_hand(world)
+    site.silent = {"su01-leaf3"}
+    stage, found = site.run()
+    assert site.states()["gpu-009"] == ("spare", "")
+    (row,) = [f for f in stage.findings(found) if f.place == "gpu-002"]
+    assert "not fenced, so not replaced: su01-leaf3 is late in contact: cannot be read: no login" in row.cause
+    assert workspace.read_outputs(site.folder) == found
+    site.silent.clear()
+    site.run()
+    assert site.states()["gpu-009"][0] == "new"
+
+
+def test_a_spare_that_does_not_answer_takes_over_for_nobody_whatever_the_state_says_of_it(world):
+    site = quarantined_by_hand(world)
+    site.silent = {"gpu-009"}
+    stage, found = site.run()
+    assert site.states()["gpu-009"] == ("spare", "")
+    causes = {f.place: f.cause for f in stage.findings(found)}
+    assert "no spare is ready" in causes["gpu-002"]
+    assert "cannot be read" in causes["gpu-009"]
+
+
+def test_a_leaf_that_was_opened_meanwhile_is_fenced_anew_before_the_takeover(world):
+    site = quarantined_by_hand(world)
+    site.opened = {"su01-leaf3"}
+    site.run()
+    assert site.steps.index("look") < site.steps.index("fence") < site.steps.index("before writing machines")
+    assert site.states()["gpu-009"][0] == "new"
+
+
+def test_a_leaf_that_was_opened_and_cannot_be_shut_is_no_fence(world):
+    site = quarantined_by_hand(world)
+    site.opened = {"su01-leaf3"}
+
+    def fence(_folder, design, _on_event):
+        return straggling.outputs(design, deaf=["su01-leaf3"])
+
+    provisioning.provision.fence = fence
+    site.run()
+    assert site.states()["gpu-009"] == ("spare", "")
 
 
 def test_all_of_it_has_the_budget_of_the_stage_once(world):
@@ -76,7 +148,7 @@ def test_too_many_failed_and_nothing_is_written(world):
     assert any("it is the site" in event.detail for event in site.events)
 
 
-CUTS = range(1, 12)
+CUTS = range(1, 13)
 
 
 @pytest.mark.parametrize("cut", CUTS)

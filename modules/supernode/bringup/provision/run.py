@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from pathlib import Path
@@ -131,21 +131,30 @@ def refresh(
     on_event: OnEvent,
     *,
     only: Sequence[str] = (),
+    until: float | None = None,
     directory: Path | None = None,
 ) -> list[Row]:
     """Look at every machine and switch, write what was found into the state, and return how it differed.
 
-    `only` names those to look at, where not all are meant.
+    What does not answer keeps what the state says of it, and comes back as a row with the op "warning".
+
+    Args:
+        folder: the environment.
+        design: its Design.
+        on_event: told of the engine.
+        only: the names of those to look at, where not all are meant; other stacks' engines are not started.
+        until: when the look at a machine ends, in seconds since 1970; its own deadline when not given.
+        directory: a project's folder other than supernode's own.
     """
     stacks = {host.name: host.stack for host in design.hosts} | {row.name: row.stack for row in design.switches}
 
     def ask(stack: Stack, listener: Listener) -> None:
         chosen = [f"**::{name}" for name in only if stacks[name] == stack.name]
-        if chosen or not only:
-            many = parallel(design, stack.name)
-            stack.refresh(parallel=many, target=chosen or None, on_event=listener, color="never")
+        many = parallel(design, stack.name)
+        stack.refresh(parallel=many, target=chosen or None, on_event=listener, color="never")
 
-    return _look(folder, design, on_event, directory, events.to_drift, ask)
+    chosen = {stacks[name] for name in only} if only else None
+    return _look(folder, design, on_event, directory, events.to_drift, ask, chosen, until)
 
 
 def _look(
@@ -155,10 +164,14 @@ def _look(
     directory: Path | None,
     read: Callable[[EngineEvent, str], Row | None],
     ask: Callable[[Stack, Listener], None],
+    chosen: Collection[str] | None = None,
+    until: float | None = None,
 ) -> list[Row]:
-    """Ask every stack's engine, and keep what it says as rows."""
+    """Ask every stack's engine, or those of the chosen, and keep what it says as rows."""
     tell = _one_at_a_time(on_event)
     session = Session.open(folder, _progress(tell), directory)
+    if until is not None:
+        session.settings[timing.UNTIL] = str(int(until))
 
     def look(name: str) -> list[Row]:
         stack, rows = prepare_stack(session, name), []
@@ -174,7 +187,8 @@ def _look(
         listener.raise_broken()
         return rows
 
-    return [row for rows in _each(session, design.stacks(), look).values() for row in rows]
+    names = [name for name in design.stacks() if chosen is None or name in chosen]
+    return [row for rows in _each(session, names, look).values() for row in rows]
 
 
 def destroy(
