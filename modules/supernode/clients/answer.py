@@ -14,6 +14,7 @@ Json = Mapping[str, Any]
 # All sessions are taken: the Base registry's name for it and the iDRAC's. The status differs by vendor (503, 400).
 SESSIONS_TAKEN = ("SessionLimitExceeded", "RAC0218")
 LOGIN_REFUSED = ("UnauthorizedLoginAttempt",)  # an iLO's, with status 400; others answer 401
+BUSY = {429, 502, 503, 504}
 CHANGE_REQUIRED = ("PasswordChangeRequired",)
 # What reading a document raises that is not shaped as its schema says: a controller may answer anything.
 MISSHAPEN = (AttributeError, KeyError, TypeError, ValueError, RecursionError)

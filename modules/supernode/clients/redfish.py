@@ -8,20 +8,31 @@ changes, 503 with Retry-After. BMCs allow few sessions (8 on some) and keep one 
 from __future__ import annotations
 
 import asyncio
-import random
 import ssl
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import aiohttp
 
 from supernode.clients import lost_session, trust
-from supernode.clients.answer import CHANGE_REQUIRED, SESSIONS_TAKEN, Answer, Json, RedfishError, document, extended
+from supernode.clients.answer import (
+    BUSY,
+    CHANGE_REQUIRED,
+    MISSHAPEN,
+    SESSIONS_TAKEN,
+    Answer,
+    Json,
+    RedfishError,
+    document,
+    extended,
+)
 from supernode.clients.exchange import Exchange, scrub, summary
+from supernode.clients.patience import Ambiguous, LookOnly, Patience, Unreachable
+from supernode.clients.tries import Tries, digest, judge
 from supernode.clients.trust import Trust, Untrusted, fingerprint, tls
 from supernode.errors import CouldNotRun
 
@@ -43,47 +54,9 @@ __all__ = [
 
 ROOT = "/redfish/v1/"
 SESSIONS = "/redfish/v1/SessionService/Sessions"
-BUSY = {429, 502, 503, 504}
 LOGIN_LIMIT_S = 15.0
+MOST_PAGES, MOST_MEMBERS, MEMBERS_LIMIT = 64, 4096, 64 << 20  # of one collection, the last in bytes
 ANSWER_LIMIT = 16 << 20  # bytes; the largest real ones, registries of BIOS attributes, are a few MiB
-REFUSALS = 2  # in a row, of one password: a third might lock the account, and with it everyone out
-
-
-class Unreachable(CouldNotRun):
-    """The BMC gave no answer within the time allowed, however often asked."""
-
-
-class Ambiguous(CouldNotRun):
-    """An action was sent and no answer came: it may or may not have happened. Read back before repeating it."""
-
-
-class LookOnly(CouldNotRun):
-    """A client that only looks was asked to change something; nothing was sent."""
-
-
-@dataclass(frozen=True)
-class Patience:
-    """How long to try.
-
-    Attributes:
-        answer_s: for one answer.
-        tries: how often a request is sent at most.
-        first_s, longest_s: the first wait between two tries, which doubles, and its ceiling, also for Retry-After.
-    """
-
-    answer_s: float = 30.0
-    tries: int = 6
-    first_s: float = 0.5
-    longest_s: float = 15.0
-
-    def waits(self, attempt: int, retry_after: str | None) -> float:
-        """Return the seconds to wait after a failed attempt (from 0).
-
-        Spread, so that requests that failed together do not come again together.
-        """
-        if retry_after and retry_after.strip().isdecimal():
-            return min(float(retry_after), self.longest_s)
-        return float(min(self.first_s * 2**attempt, self.longest_s)) * random.uniform(0.7, 1.0)  # noqa: S311 - no secret hangs on it
 
 
 @dataclass
@@ -92,6 +65,8 @@ class Redfish:
 
     Attributes:
         look: only reads, by HTTP Basic, so that not even a session is made; anything else is refused before it is sent.
+        tries: how many logins were sent in vain; shared by all clients of one controller.
+        received, most: bytes of all answers, and how many there may be; 0 where there is no end to them.
         account: path of our own account once the BMC said that its password must be changed before anything else.
     """
 
@@ -102,15 +77,18 @@ class Redfish:
     _trust: Trust = field(repr=False)
     patience: Patience = field(default_factory=Patience)
     look: bool = False
+    tries: Tries = field(default_factory=Tries, repr=False)
     account: str = ""
+    received: int = 0
+    most: int = 0
     exchanges: deque[Exchange] = field(default_factory=lambda: deque(maxlen=32))
     _basic: bool = False
-    _refused: int = 0
     _concealed: set[str] = field(default_factory=set, repr=False)
     _token: str = field(default="", repr=False)
     _session_path: str = ""
     _etags: dict[str, str] = field(default_factory=dict, repr=False)
     _gate: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
+    _proof: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def get(self, path: str) -> Json:
         """Fetch a resource.
@@ -131,17 +109,24 @@ class Redfish:
             raise
 
     async def members(self, path: str) -> list[Json]:
-        """Fetch a collection with every member, in order, following `Members@odata.nextLink`."""
+        """Fetch a collection with every member, in order, following `Members@odata.nextLink`.
+
+        Raises:
+            CouldNotRun: it has no end, or none within bounds: a part of it would pass for the whole.
+        """
         found: list[Json] = []
-        page: str | None = path
-        for _ in range(64):
-            if page is None:
-                break
+        page, pages, begun = path, set[str](), self.received
+        while page:
+            if page in pages or len(pages) == MOST_PAGES:
+                raise CouldNotRun(self.address, f"{path} has no end: {len(pages)} pages, and then {page[:80]}")
+            pages.add(page)
             document = await self.get(page)
             for entry in document.get("Members", ()):
+                if len(found) == MOST_MEMBERS or self.received - begun > MEMBERS_LIMIT:
+                    raise CouldNotRun(self.address, f"{path} has too many members: given up after {len(found)}")
                 bare = set(entry) <= {"@odata.id"}
                 found.append(await self.get(entry["@odata.id"]) if bare else entry)
-            page = document.get("Members@odata.nextLink")
+            page = str(document.get("Members@odata.nextLink") or "")
         return found
 
     async def become(self, username: str, password: str) -> None:
@@ -149,7 +134,7 @@ class Redfish:
         async with self._gate:
             await self._log_out()
             self.username, self._password, self.account = username, password, ""
-            self._basic, self._refused = self.look, 0
+            self._basic = self.look
             self.conceal(password)
 
     async def sign_in(self) -> None:
@@ -161,7 +146,6 @@ class Redfish:
         await self._log_in()
         if self._basic:
             answer = await self._patiently("GET", SESSIONS, None, {})
-            self._count_refusals(answer)
             if not answer.says(CHANGE_REQUIRED):
                 self._refuse_errors("GET", SESSIONS, answer)
 
@@ -223,8 +207,6 @@ class Redfish:
         if answer.status == 401 and path != ROOT and not (self._basic or once):
             await self._log_in(refused=token)
             answer = await self._patiently(method, path, body, headers or {})
-        if self._basic:
-            self._count_refusals(answer)
         self._refuse_errors(method, path, answer)
         if method == "GET" and (etag := answer.headers.get("ETag")):
             self._etags[path] = etag
@@ -233,16 +215,21 @@ class Redfish:
         return answer
 
     def _refuse_errors(self, method: str, path: str, answer: Answer) -> None:
-        if answer.status >= 400:
-            detail = "; ".join(extended(answer.body)[1])
+        if answer.status >= 300:  # where a redirect leads is not asked: it would be another's word for our request
+            detail = "; ".join(extended(answer.body)[1]) or ("redirects are not followed" * (answer.status < 400))
             what = f"{method} {path} answers {answer.status}" + (f": {detail}" if detail else "")
             error = RedfishError(self.address, scrub(what, *self._concealed), answer.status, answer.body)
             error.messages = tuple(scrub(text, *self._concealed) for text in error.messages)
             raise error
 
-    def _count_refusals(self, answer: Answer) -> None:
-        """Count how often in a row the password was refused; to be called with each answer to one."""
-        self._refused = self._refused + 1 if answer.status == 401 else 0
+    @property
+    def _key(self) -> str:
+        return digest(self.username, self._password)
+
+    def _refuse_one_more(self) -> None:
+        if not self.tries.may(self._key):
+            what = "the password was refused before, or went unanswered, and is not sent again"
+            raise RedfishError(self.address, what, 401)
 
     async def _log_in(self, *, refused: str = "") -> str:
         """Return the session's token; begins one when there is none, or when it is the one that was refused.
@@ -251,8 +238,6 @@ class Redfish:
         whose BMC has none free. Those that are taken are others', and not ours to delete.
         """
         async with self._gate:
-            if self._refused >= REFUSALS:
-                raise RedfishError(self.address, "the password was refused before and is not sent again", 401)
             if self._basic or (self._token and self._token != refused):
                 return self._token
             await self._log_out()  # of a few sessions it would hold one until it lapses
@@ -261,7 +246,6 @@ class Redfish:
             if answer.status >= 400 and answer.says((*SESSIONS_TAKEN, *CHANGE_REQUIRED)):
                 self._do_without(answer)
                 return ""
-            self._count_refusals(answer)
             self._refuse_errors("POST", SESSIONS, answer)
             self._token = answer.headers.get("X-Auth-Token", "")
             if not self._token:
@@ -288,6 +272,8 @@ class Redfish:
             return await self._patiently("POST", SESSIONS, body, {}), False
         except Ambiguous:
             await asyncio.sleep(self.patience.waits(0, None))
+        if not self.tries.may(self._key):
+            raise Unreachable(self.address, "no answer to a request for a session, and one more might lock the account")
         try:
             return await self._patiently("POST", SESSIONS, body, {}), True
         except Ambiguous as error:
@@ -306,7 +292,7 @@ class Redfish:
                 found = {path: (await self._patiently("GET", path, None, {})).body for path in paths if path}
                 for path in lost_session.candidates(found, self._session_path, self.username, within_s + 1.0):
                     await self._patiently("DELETE", path, None, {})
-        except (CouldNotRun, TimeoutError):
+        except (CouldNotRun, TimeoutError, *MISSHAPEN):
             pass  # it lapses by itself
 
     async def _log_out(self) -> None:
@@ -315,7 +301,7 @@ class Redfish:
             if self._session_path and self._token:
                 async with asyncio.timeout(5):
                     await self._send("DELETE", self._session_path, None, {})
-        except (CouldNotRun, aiohttp.ClientError, TimeoutError, OSError):
+        except (CouldNotRun, aiohttp.ClientError, TimeoutError, OSError, *MISSHAPEN):
             pass
         finally:
             self._session_path = self._token = ""
@@ -329,7 +315,7 @@ class Redfish:
         for attempt in range(self.patience.tries):
             retry_after = None
             try:
-                answer = await self._send(method, path, body, headers)
+                answer = await self._counted(method, path, body, headers)
                 if answer.status not in BUSY or attempt + 1 == self.patience.tries or answer.says(SESSIONS_TAKEN):
                     return answer
                 retry_after = answer.headers.get("Retry-After")
@@ -341,6 +327,8 @@ class Redfish:
             except (aiohttp.ClientConnectorError, ConnectionRefusedError) as error:
                 failure = error  # nothing was sent: any method may try again
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                if self._bears_password(method, path) and not self.tries.known(self._key):
+                    again = False  # it may have been refused, and a third refusal may lock the account
                 if not again:
                     raise Ambiguous(self.address, f"{method} {path}: no answer ({type(error).__name__})") from error
                 failure = error
@@ -349,7 +337,33 @@ class Redfish:
         what = f"{method} {path}: no answer in {self.patience.tries} tries ({_reason(failure)})"
         raise Unreachable(self.address, what) from failure
 
-    async def _send(self, method: str, path: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
+    def _bears_password(self, method: str, path: str) -> bool:
+        """Tell whether a request carries the password; the root is open to all, and gets only one that was taken."""
+        basic = self._basic and (path != ROOT or self.tries.known(self._key))
+        return basic or (method, path) == ("POST", SESSIONS)
+
+    async def _counted(self, method: str, path: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
+        """Send; one that carries a password that was never taken goes alone, and is counted before it goes."""
+        if not self._bears_password(method, path):
+            return await self._send(method, path, body, headers)
+        async with AsyncExitStack() as stack:
+            if not self.tries.known(self._key):
+                await stack.enter_async_context(self._proof)
+            self._refuse_one_more()
+            key, left = self._key, list[bool]()
+            self.tries.sent(key)
+            try:
+                answer = await self._send(method, path, body, headers, None if self.tries.known(key) else left)
+            except BaseException:
+                if not left:
+                    self.tries.unsent(key)
+                raise
+            judge(self.tries, key, answer, proves=path != ROOT, login=method == "POST")
+            return answer
+
+    async def _send(
+        self, method: str, path: str, body: Json | None, headers: Mapping[str, str], left: list[bool] | None = None
+    ) -> Answer:
         if self.look and method not in ("GET", "HEAD"):
             raise LookOnly(self.address, f"{method} {path} was asked of a connection that only looks: not sent")
         if not path.startswith("/"):  # put behind the address it could name another host, and that would get our login
@@ -358,6 +372,7 @@ class Redfish:
         started, status, text = time.monotonic(), 0, ""
         url = f"https://{self.address}{path}"
         how: dict[str, Any] = {"json": body, "headers": sent, "ssl": self._trust.verifying, "allow_redirects": False}
+        how["trace_request_ctx"] = left
         try:
             async with self._http.request(method, url, **how) as reply:
                 status, text = reply.status, await self._text(reply)
@@ -374,6 +389,9 @@ class Redfish:
         held = bytearray()
         async for chunk in reply.content.iter_any():
             held += chunk
+            self.received += len(chunk)
+            if self.most and self.received > self.most:
+                raise CouldNotRun(self.address, f"it answers more than {self.most >> 20} MiB in all: given up")
             if len(held) > ANSWER_LIMIT:
                 raise CouldNotRun(self.address, f"an answer is longer than {ANSWER_LIMIT >> 20} MiB: given up")
         return held.decode(errors="replace")
@@ -381,13 +399,25 @@ class Redfish:
     def _credentials(self, method: str, path: str) -> Mapping[str, str]:
         if (method, path) == ("POST", SESSIONS):
             return {}
-        if self._basic:
+        if self._bears_password(method, path):
             return {"Authorization": _basic(self.username, self._password)}
         return {"X-Auth-Token": self._token} if self._token else {}
 
 
 def _basic(username: str, password: str) -> str:
     return aiohttp.encode_basic_auth(username, password, "utf-8")
+
+
+async def _on_the_wire(_session: Any, context: Any, _sent: Any) -> None:
+    """Note that a request leaves: from here on a password in it may have arrived.
+
+    A connection that was closed meanwhile makes aiohttp send a GET again by itself: not where that is to be counted.
+    """
+    left = context.trace_request_ctx
+    if left:
+        raise aiohttp.ClientError("not sent again on another connection")
+    if left is not None:
+        left.append(True)
 
 
 def _path_of(location: str) -> str:
@@ -413,6 +443,7 @@ async def connect(
     *,
     pin: str = "",
     look: bool = False,
+    tries: Tries | None = None,
 ) -> AsyncIterator[Redfish]:
     """Open a client for one BMC; the session begins with the first request and ends with the block.
 
@@ -425,6 +456,7 @@ async def connect(
         pin: the certificate's SHA-256 in hexadecimal: it must be exactly that one, whatever address it names; "" where
             only the CA counts. One of the two must be given, and with both, both must hold.
         look: see `Redfish`.
+        tries: see `Redfish`.
 
     Raises:
         Untrusted: neither a CA nor a pin.
@@ -433,8 +465,11 @@ async def connect(
     trusted = await asyncio.to_thread(trust.trust, address, ca, pin)
     # A BMC serves few connections; two keep a slow answer from blocking a short one.
     limit = aiohttp.ClientTimeout(total=patience.answer_s, sock_connect=min(5.0, patience.answer_s))
-    http = aiohttp.ClientSession(connector=trusted.connector(2), timeout=limit, trust_env=False)
-    client = Redfish(address, username, password, http, trusted, patience, look, _basic=look)
+    traces = aiohttp.TraceConfig()
+    traces.on_request_headers_sent.append(_on_the_wire)
+    connector = trusted.connector(2)
+    http = aiohttp.ClientSession(connector=connector, timeout=limit, trust_env=False, trace_configs=[traces])
+    client = Redfish(address, username, password, http, trusted, patience, look, tries or Tries(), _basic=look)
     client.conceal(password)
     try:
         yield client

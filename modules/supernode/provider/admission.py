@@ -10,6 +10,7 @@ from __future__ import annotations
 from supernode.clients import accounts, secrets
 from supernode.clients.answer import LOGIN_REFUSED
 from supernode.clients.redfish import RedfishError
+from supernode.clients.tries import MOST
 from supernode.provider.doors import Key
 from supernode.provider.job import Job, PhaseFailedError
 
@@ -46,18 +47,21 @@ async def _recorded(job: Job) -> Key | None:
 
 
 async def _opens(job: Job, key: Key) -> bool:
-    address = job.redfish.address
-    if not job.doors.may_try(address, key):
+    tries = job.redfish.tries
+    if key.digest in tries.refusals:
         return False
+    if not tries.may(key.digest):
+        raise PhaseFailedError(
+            f"not logged in: {MOST} logins in a row were refused or went unanswered in this run, and one more might "
+            "lock the account; see that the controller answers and the password is right, then run again"
+        )
     await job.redfish.become(key.username, key.password)
     try:
         await job.redfish.sign_in()
     except RedfishError as error:
         if error.status != 401 and not any(entry.rpartition(".")[2] in LOGIN_REFUSED for entry in error.message_ids):
             raise
-        job.doors.refused(address, key)
         return False
-    job.doors.opened(address)
     return True
 
 

@@ -1,18 +1,28 @@
-"""Controllers' doors, as one process knows them: who is inside, and which passwords were refused.
+"""Controllers' doors, as one run knows them: who is inside, and which passwords were refused.
 
-A controller locks an account after a few wrong passwords (three on some), and with it everyone out. So a password that
-was refused is not tried again by this process, and of all of them not more than TRIES in a row.
+A password that was refused is not tried again by this process, and of all of them not more than `tries.MOST` in a row
+are sent without one being taken. The count goes from one engine of a run to the next by a small file for each
+controller, which holds a number and a time: of a password there is nothing in it, not even a hash.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import json
+import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
-TRIES = 2
+from supernode import workspace
+from supernode.clients import tries
+from supernode.clients.tries import Tries
+
+RUN = "SUPERNODE_RUN"
+"""The run that started this process; a bare `pulumi up` has none, and counts by itself."""
+FOR_S = 900.0  # by then controllers have forgotten, or unlocked
 
 
 @dataclass(frozen=True)
@@ -25,7 +35,33 @@ class Key:
     @property
     def digest(self) -> str:
         """What is remembered of it."""
-        return hashlib.sha256(f"{self.username}\0{self.password}".encode()).hexdigest()
+        return tries.digest(self.username, self.password)
+
+
+@dataclass
+class KeptTries(Tries):
+    """A count that the run's other engines know, too."""
+
+    path: Path = Path()
+    run: str = ""
+
+    def __post_init__(self) -> None:
+        """Take up what an engine of this run left."""
+        try:
+            found = json.loads(self.path.read_text(encoding="ascii"))
+            if found["run"] == self.run and 0 <= time.time() - float(found["at"]) < FOR_S:
+                self.count = max(0, int(found["tries"]))
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            pass  # none, or half of one: nothing is known
+
+    def keep(self, count: int) -> None:
+        """Set the count, on disk before anything is sent."""
+        super().keep(count)
+        if count:
+            text = json.dumps({"run": self.run, "tries": count, "at": time.time()})
+            workspace.write_atomically(self.path, text, mode=0o600)
+        else:
+            self.path.unlink(missing_ok=True)
 
 
 class Doors:
@@ -33,7 +69,7 @@ class Doors:
 
     def __init__(self) -> None:
         self._inside: dict[str, asyncio.Lock] = {}
-        self._refused: dict[str, list[str]] = {}
+        self._tries: dict[str, Tries] = {}
 
     @asynccontextmanager
     async def hold(self, address: str) -> AsyncIterator[None]:
@@ -41,15 +77,16 @@ class Doors:
         async with self._inside.setdefault(address, asyncio.Lock()):
             yield
 
-    def may_try(self, address: str, key: Key) -> bool:
-        """Tell whether a key may be tried: it was not refused before, and not too many others were."""
-        refused = self._refused.get(address, [])
-        return len(refused) < TRIES and key.digest not in refused
+    def tries(self, address: str, state: Path | None = None) -> Tries:
+        """Return the count of a controller.
 
-    def refused(self, address: str, key: Key) -> None:
-        """Remember that a key was refused."""
-        self._refused.setdefault(address, []).append(key.digest)
-
-    def opened(self, address: str) -> None:
-        """Remember that a key was taken: the controller counts anew, and so do we."""
-        self._refused.pop(address, None)
+        Args:
+            address: the controller's.
+            state: .supernode/<env>, where it is kept for the other engines of a run.
+        """
+        if address not in self._tries:
+            run = os.environ.get(RUN, "")
+            name = "".join(c if c.isalnum() or c in ".-" else "_" for c in address)
+            kept = KeptTries(path=state / "logins" / f"{name}.json", run=run) if state and run else Tries()
+            self._tries[address] = kept
+        return self._tries[address]

@@ -7,10 +7,12 @@ is (`supernode:powerOffOnDelete` switches it off). What a change means is `plan.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from supernode.clients import ssh
+from supernode.clients.answer import MISSHAPEN, misshapen
 from supernode.clients.redfish import Patience
 from supernode.errors import CouldNotRun
 from supernode.provider import check, guard, importing, schema
@@ -166,7 +168,8 @@ class MachineResource:
             raise CouldNotRun(job.wanted.name, ours.reason)
         if job.scene.settings.power_off_on_delete:
             await guard.permit(job, "switching off")
-            await job.bmc.turn("Off", job.deadline.part(60))
+            with _shaped(job):
+                await job.bmc.turn("Off", job.deadline.part(60))
 
     def _finish(
         self, job: Job | None, inputs: Properties, old: Properties, outcome: Outcome, scene: Scene | None = None
@@ -213,13 +216,23 @@ async def _run_and_look(job: Job, phases: Sequence[str], known: Properties) -> O
     outcome = await run(job, phases)
     if outcome.status == "ready" and job.wanted.power != "Off":
         try:
-            if job.wanted.bios and not (job.seen.bios or known.get("biosApplied")):
-                job.seen.bios = await bios.read(job)
-            if job.wanted.firmware and not (job.seen.firmware or known.get("firmwareFound")):
-                job.seen.firmware = await firmware.read(job)
+            with _shaped(job):
+                if job.wanted.bios and not (job.seen.bios or known.get("biosApplied")):
+                    job.seen.bios = await bios.read(job)
+                if job.wanted.firmware and not (job.seen.firmware or known.get("firmwareFound")):
+                    job.seen.firmware = await firmware.read(job)
         except CouldNotRun as error:
             job.scene.warn(f"{job.wanted.name}: its settings cannot be read: {error}")
     return outcome
+
+
+@contextmanager
+def _shaped(job: Job) -> Iterator[None]:
+    """Turn what reading an answer of another shape raises into a CouldNotRun: the engine and the others go on."""
+    try:
+        yield
+    except MISSHAPEN as error:
+        raise CouldNotRun(job.redfish.address, misshapen(error)) from error
 
 
 async def look(job: Job) -> None:
@@ -227,12 +240,14 @@ async def look(job: Job) -> None:
 
     Raises:
         PhaseFailedError: the host shows another key than the pinned one.
+        CouldNotRun: the controller does not answer, or not as Redfish says.
     """
-    job.seen.power = await job.bmc.power()
-    if job.wanted.bios:
-        job.seen.bios = await bios.read(job)
-    if job.wanted.firmware:
-        job.seen.firmware = await firmware.read(job)
+    with _shaped(job):
+        job.seen.power = await job.bmc.power()
+        if job.wanted.bios:
+            job.seen.bios = await bios.read(job)
+        if job.wanted.firmware:
+            job.seen.firmware = await firmware.read(job)
     if job.seen.power == "On" and not job.seen.image:
         await _runs_image(job)
 

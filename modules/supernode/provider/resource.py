@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from supernode import workspace
 from supernode.provider.check import Failure
 from supernode.provider.progress import EngineLog
 from supernode.provider.settings import Settings
+from supernode.workspace import EnvironmentFolder
 
 Properties = Mapping[str, Any]
 CHANGE_KINDS = ("add", "update", "delete", "add-replace", "update-replace", "delete-replace")
@@ -83,6 +85,12 @@ class Scene:
     settings: Settings
     log: EngineLog
     limit_s: float | None = None
+
+    @property
+    def state(self) -> Path:
+        """The environment's .supernode/<env>."""
+        place = self.base.resolve()
+        return EnvironmentFolder(place.name, place, workspace.root()).state
 
     def say(self, phase: str, detail: str) -> None:
         """Show progress."""

@@ -12,6 +12,7 @@ from loopback_tls import authority
 from supernode.clients import redfish
 from supernode.clients.exchange import Exchange, summary
 from supernode.clients.redfish import Patience
+from supernode.clients.tries import Tries
 from supernode.errors import CouldNotRun
 
 PASSWORD = "s3cret-of-the-bmc"
@@ -400,3 +401,137 @@ def test_what_a_controller_says_reaches_no_terminal_as_a_command(tmp_path):
     for text in (told, *(e.line() for e in client.exchanges), Exchange("GET", "/\x1b[2J\n", 200, 0.0, "").line()):
         assert not {"\x1b", "\x07", "\n"} & set(text)
     assert "52;c;cm0gLXJm" in told
+
+
+class Swallowing(Controller):
+    """Counts what carries a password, refuses it in silence, and answers nothing of that."""
+
+    carried: int = 0
+
+    async def handle(self, request):
+        bears = (request.method, request.path) == ("POST", redfish.SESSIONS) or "Authorization" in request.headers
+        if not bears and request.path == redfish.ROOT:
+            return web.json_response({"Id": "root"})
+        self.carried += bears
+        return await silence(request)
+
+
+@pytest.mark.parametrize("look", [False, True])
+def test_logins_that_are_swallowed_count_for_all_clients_of_a_controller(tmp_path, look):
+    """Known bad: an answer that was lost did not count, and three clients sent a wrong password six times."""
+
+    async def go():
+        tries = Tries()
+        async with running(tmp_path, Swallowing()) as made:
+            ca = (tmp_path / "cert.pem").read_text()
+            for number in range(4):
+                how = {"look": look, "tries": tries}
+                async with redfish.connect(made.address, "admin", f"wrong-{number}", ca, QUICK, **how) as client:
+                    with pytest.raises(CouldNotRun):
+                        await client.sign_in()
+            return made.carried
+
+    assert asyncio.run(go()) == 2
+
+
+def test_a_look_sends_a_password_that_was_never_taken_once(tmp_path):
+    """Known bad: each GET carried it, and a GET without an answer was sent again."""
+
+    async def go():
+        async with running(tmp_path, Swallowing()) as made:
+            ca = (tmp_path / "cert.pem").read_text()
+            async with redfish.connect(made.address, "admin", "wrong", ca, QUICK, look=True) as client:
+                assert await client.get(redfish.ROOT) == {"Id": "root"}
+                before = made.carried
+                with pytest.raises(redfish.Ambiguous):
+                    await client.get(SYSTEM)
+            return before, made.carried
+
+    assert asyncio.run(go()) == (0, 1)
+
+
+def test_requests_of_a_look_at_once_try_a_password_twice_at_most(tmp_path):
+    async def go():
+        async with running(tmp_path, Swallowing()) as made:
+            ca = (tmp_path / "cert.pem").read_text()
+            async with redfish.connect(made.address, "admin", "wrong", ca, QUICK, look=True) as client:
+                await asyncio.gather(*(client.get(SYSTEM) for _ in range(8)), return_exceptions=True)
+            return made.carried
+
+    assert asyncio.run(go()) == 2
+
+
+def test_a_password_that_was_taken_is_sent_again_when_an_answer_is_lost(tmp_path):
+    asked = []
+
+    async def handle(request):
+        asked.append(request.headers.get("Authorization"))
+        return await silence(request) if len(asked) == 2 else web.json_response({"Id": "1"})
+
+    async def go():
+        made = Controller()
+        made.handle = handle
+        async with running(tmp_path, made):
+            ca = (tmp_path / "cert.pem").read_text()
+            async with redfish.connect(made.address, "admin", PASSWORD, ca, QUICK, look=True) as client:
+                return [await client.get(SYSTEM) for _ in range(2)]
+
+    assert asyncio.run(go()) == [{"Id": "1"}] * 2
+    assert len(asked) == 3
+
+
+def test_where_nobody_listens_nothing_counts(tmp_path):
+    async def go():
+        async with running(tmp_path, Controller()) as made:
+            pass
+        tries = Tries()
+        ca = (tmp_path / "cert.pem").read_text()
+        async with redfish.connect(made.address, "admin", PASSWORD, ca, QUICK, tries=tries) as client:
+            with pytest.raises(redfish.Unreachable):
+                await client.sign_in()
+        return tries.count
+
+    assert asyncio.run(go()) == 0
+
+
+@pytest.mark.parametrize("nexts", [lambda n: n + 1, lambda n: 1 - n])
+def test_a_collection_without_end_is_an_error_and_no_list(tmp_path, nexts):
+    """Known bad: after 64 pages what there was passed for the whole."""
+
+    class Endless(Controller):
+        async def handle(self, request):
+            if not request.path.startswith(SYSTEM):
+                return await super().handle(request)
+            number = int(request.path.removeprefix(SYSTEM) or 0)
+            return web.json_response({"Members": [{"Id": "x"}], "Members@odata.nextLink": f"{SYSTEM}{nexts(number)}"})
+
+    with pytest.raises(CouldNotRun, match="has no end"):
+        against(tmp_path, Endless(), lambda c: c.members(f"{SYSTEM}0"))
+
+
+@pytest.mark.parametrize(("bound", "most"), [("MOST_MEMBERS", 3), ("MEMBERS_LIMIT", 10)])
+def test_a_collection_is_bounded(tmp_path, monkeypatch, bound, most):
+    monkeypatch.setattr(redfish, bound, most)
+    script = {("GET", SYSTEM): [reply(body={"Members": [{"Id": str(n)} for n in range(8)]})]}
+    with pytest.raises(CouldNotRun, match="too many members"):
+        against(tmp_path, script, lambda c: c.members(SYSTEM))
+
+
+def test_all_answers_together_are_bounded_where_that_is_asked(tmp_path):
+    async def work(client):
+        client.most = 1 << 20
+        for _ in range(4):
+            await client.get(SYSTEM)
+
+    with pytest.raises(CouldNotRun, match="more than 1 MiB in all"):
+        against(tmp_path, {("GET", SYSTEM): [reply(body={"x": "y" * 400_000})]}, work)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("method", ["GET", "PATCH"])
+def test_a_redirect_is_no_success(tmp_path, status, method):
+    """Known bad: it passed for an answer with nothing in it."""
+    script = {(method, SYSTEM): [reply(status, Location="https://203.0.113.1/")]}
+    with pytest.raises(redfish.RedfishError, match="redirects are not followed") as caught:
+        against(tmp_path, script, lambda c: c.get(SYSTEM) if method == "GET" else c.patch(SYSTEM, {"x": 1}))
+    assert caught.value.status == status

@@ -1,8 +1,10 @@
 """First contact: the factory's password is replaced by one that was recorded before, wherever the run is cut."""
 
 import asyncio
+import json
 import stat
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 from rack import PASSWORD, QUICK, SLOT, dump, rack
@@ -356,16 +358,109 @@ def test_passwords_keep_the_usual_rules(length):
 
 def test_doors_forget_what_was_refused_once_one_opens():
     doors, a, b, c = Doors(), Key("admin", "a"), Key("admin", "b"), Key("admin", "c")
-    doors.refused("here", a)
-    assert not doors.may_try("here", a)
-    assert doors.may_try("here", b)
-    assert doors.may_try("there", a)
-    doors.refused("here", b)
-    assert not doors.may_try("here", c)
-    doors.opened("here")
-    assert doors.may_try("here", c)
+    here, there = doors.tries("here"), doors.tries("there")
+    here.sent(a.digest)
+    here.refused(a.digest)
+    assert a.digest in doors.tries("here").refusals
+    assert here.may(b.digest)
+    assert there.may(a.digest)
+    here.sent(b.digest)  # and no answer came
+    assert not here.may(c.digest)
+    here.taken(c.digest)
+    assert here.may(a.digest)
+    assert here.refusals == set()
     assert "admin" in repr(a)
     assert "'a'" not in repr(a)
+
+
+def hear_and_say_nothing(stand):
+    """Let every login hang; return the passwords that came."""
+    tried = []
+
+    async def check(_name, password):
+        tried.append(password)
+        await asyncio.sleep(1.0)
+        raise ConnectionError
+
+    stand.bmc.access.check = check
+    return tried
+
+
+HASTY = redfish.Patience(answer_s=0.3, tries=3, first_s=0.02, longest_s=0.05)
+
+
+@pytest.mark.parametrize("run", ["20261130-1", ""])
+def test_two_logins_that_nobody_answers_are_all_that_a_run_sends(tmp_path, monkeypatch, run):
+    """Known bad: three jobs sent six, for only refusals counted, and another engine counted anew."""
+    monkeypatch.setenv("SUPERNODE_RUN", run)
+
+    async def scenario(stand):
+        stand.resource = MachineResource(plan.decide, HASTY)
+        tried = hear_and_say_nothing(stand)
+        inputs = {**stand.wanted(), "status": "ready"}
+        for _ in range(3):
+            await stand.read(inputs)
+        assert len(tried) == 2
+        another_process(stand)
+        await stand.read(inputs)
+        assert len(tried) == (2 if run else 3)
+        kept = list(stand.scene.state.glob("logins/*"))
+        assert len(kept) == bool(run)
+        assert all(PASSWORD not in path.read_text() for path in kept)
+
+    async def go():
+        async with rack(tmp_path) as stand:
+            await scenario(stand)
+
+    asyncio.run(go())
+
+
+def test_what_a_run_counted_ends_with_a_login_that_is_taken_with_the_run_and_with_time(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUPERNODE_RUN", "one")
+    Doors().tries("[fe80::1]:443", tmp_path).sent("a")
+    assert Doors().tries("[fe80::1]:443", tmp_path).count == 1
+    assert Doors().tries("10.0.0.1", tmp_path).count == 0
+    monkeypatch.setenv("SUPERNODE_RUN", "two")
+    assert Doors().tries("[fe80::1]:443", tmp_path).count == 0
+    monkeypatch.setenv("SUPERNODE_RUN", "one")
+    (path,) = tmp_path.glob("logins/*.json")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.write_text(json.dumps({**json.loads(path.read_text()), "at": 0}))
+    assert Doors().tries("[fe80::1]:443", tmp_path).count == 0
+    path.write_text("{")
+    again = Doors().tries("[fe80::1]:443", tmp_path)
+    again.sent("a")
+    again.taken("a")
+    assert not path.exists()
+
+
+def test_a_password_that_is_refused_in_the_middle_of_a_job_is_not_sent_by_the_next(tmp_path):
+    """Known bad: each job sent it once more, for only the first contact was told."""
+
+    async def scenario(stand):
+        out = await stand.create()
+        assert out["status"] == "ready"
+        key = Key("admin", PASSWORD)
+        tries = stand.resource._doors.tries(stand.inputs["bmc"]["address"])
+        assert tries.known(key.digest)
+        bmc = stand.inputs["bmc"]
+        ca = await asyncio.to_thread(Path(bmc["ca"]).read_text)
+        async with redfish.connect(bmc["address"], "admin", PASSWORD, ca, QUICK, tries=tries) as client:
+            await client.sign_in()
+            await stand.bmc.access.set_password(stand.bmc.state.accounts[0], "another-1-that-fits")
+            client._token = "spent"
+            with pytest.raises(redfish.RedfishError):
+                await client.get("/redfish/v1/Systems")
+        before = failures(stand)
+        assert before == 1
+        assert (await stand.update(out, sshUser="root"))["phase"] == "contact"
+        assert failures(stand) == before
+
+    async def go():
+        async with rack(tmp_path) as stand:
+            await scenario(stand)
+
+    asyncio.run(go())
 
 
 @pytest.mark.parametrize(("asked", "given"), [({"MinPasswordLength": 10**9}, 128), ({"MaxPasswordLength": 16}, 16)])

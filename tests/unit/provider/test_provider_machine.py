@@ -1,12 +1,14 @@
 """A machine's whole way over Redfish, against the lab's BMC: deployed, adopted, drifted, mended, refused, late."""
 
 import asyncio
+import dataclasses
 
 import pytest
 from rack import IMAGE, NAME, OTHER_IMAGE, PASSWORD, SLOT, dump, rack
 from ssh_server import line, new_key
 
-from supernode.clients import ssh
+from supernode.clients import redfish, ssh
+from supernode.provider import bmc
 from supernode.provider.resource import InitFailedError
 from supernode.provider.settings import Settings
 
@@ -547,5 +549,53 @@ def test_without_a_record_that_says_otherwise_nothing_is_stopped(tmp_path, text)
         kept = await stand.update(out, image=OTHER_IMAGE)
         assert stand.resets() == before
         assert "in service" in kept["reason"]
+
+    play(tmp_path, scenario)
+
+
+def spoil_bios(monkeypatch):
+    """Let the controller answer its BIOS settings in a shape that no schema has."""
+    get = redfish.Redfish.get
+
+    async def spoilt(self, path):
+        found = await get(self, path)
+        return {**found, "Attributes": "none"} if path.rstrip("/").endswith("/Bios") else found
+
+    monkeypatch.setattr(redfish.Redfish, "get", spoilt)
+
+
+@pytest.mark.parametrize("verb", ["create", "read", "update"])
+def test_settings_of_another_shape_end_that_machine_and_nothing_else(tmp_path, monkeypatch, verb):
+    """Known bad: the look after adoption, and a refresh's, let an AttributeError through to the engine."""
+
+    async def scenario(stand):
+        out = await stand.create()
+        spoil_bios(monkeypatch)
+        if verb == "create":
+            again = await stand.create()
+            assert (again["status"], again["phase"]) == ("failed", "contact")
+            assert "not shaped as Redfish says" in again["reason"]
+        elif verb == "read":
+            assert (await stand.read(out)).outputs == out
+            assert "not shaped as Redfish says" in stand.log.warnings[-1]
+        else:
+            unread = {**out, "biosApplied": {}}
+            assert (await stand.update(unread, sshUser="root"))["status"] == "ready"
+            assert any("its settings cannot be read" in line for line in stand.log.warnings)
+
+    play(tmp_path, scenario)
+
+
+def test_letting_go_of_a_controller_that_answers_in_another_shape(tmp_path, monkeypatch):
+    async def turn(*_):
+        return [].PowerState
+
+    async def scenario(stand):
+        out = await stand.create()
+        monkeypatch.setattr(bmc.Bmc, "turn", turn)
+        scene = dataclasses.replace(stand.scene, settings=Settings(power_off_on_delete=True))
+        await stand.resource.delete(scene, out)
+        assert "let go without its controller" in stand.log.warnings[-1]
+        assert "not shaped as Redfish says" in stand.log.warnings[-1]
 
     play(tmp_path, scenario)

@@ -24,6 +24,7 @@ from supernode.verify.facts.raw import Raw
 
 AT_ONCE = 16
 LEAST_RESOURCES, MOST_RESOURCES = 600, 6000  # of one BMC: what a survey needs, and a whole tree
+LEAST_BYTES, WHOLE_BYTES = 64 << 20, 256 << 20  # of one BMC
 CONTROLLER_S, WHOLE_S, DEVICE_S = 300.0, 3600.0, 180.0  # for one of them
 _ABSENT = {400, 404, 405, 410, 501}
 PATIENCE = redfish.Patience(answer_s=20.0, tries=3, longest_s=5.0)
@@ -98,6 +99,7 @@ class Looker:
         password = await self._secret(access.password)
         login = (access.address, access.username, password, access.ca, PATIENCE)
         async with redfish.connect(*login, pin=access.pin, look=True) as client:
+            client.most = WHOLE_BYTES if whole else LEAST_BYTES
             client.exchanges = deque()  # all of them, not the last few
             try:
                 await walked.walk(client.get, whole=whole)

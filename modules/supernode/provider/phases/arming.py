@@ -6,10 +6,8 @@ import asyncio
 import re
 from pathlib import Path
 
-from supernode import workspace
 from supernode.boot import enrolment
 from supernode.provider.job import Job
-from supernode.workspace import EnvironmentFolder
 
 _LOGIN = re.compile(r"//[^/@\s]*@")
 _DIGEST = re.compile(r"([0-9a-f]{12})[0-9a-f]{52}")
@@ -36,5 +34,4 @@ def shown(url: str) -> str:
 
 
 def _state(job: Job) -> Path:
-    place = job.scene.base.resolve()
-    return EnvironmentFolder(place.name, place, workspace.root()).state
+    return job.scene.state
