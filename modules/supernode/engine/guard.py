@@ -144,7 +144,11 @@ class Guard:
 
 
 def _in_child() -> None:
-    """Before the command starts: it hears signals again, and our own death, which leaves it nobody, interrupts it."""
+    """Before the command starts: it hears signals again, and our own death, which leaves it nobody, interrupts it.
+
+    Started in the background, a shell has us ignore the interrupt, and what is ignored is inherited.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
     _prctl(_SET_DEATH_SIGNAL, signal.SIGINT)
 

@@ -18,8 +18,8 @@ STEPS = [
     (tempfile, "mkstemp", "after"),
     (os, "fsync", "before"),
     (os, "fsync", "after"),
-    (Path, "chmod", "before"),
-    (Path, "chmod", "after"),
+    (os, "fchmod", "before"),
+    (os, "fchmod", "after"),
     (Path, "replace", "before"),
     (Path, "replace", "after"),
 ]

@@ -123,13 +123,13 @@ def test_a_run_that_hangs_is_ended(tmp_path):
 
 
 def test_ctrl_c_ends_ansible_and_is_ours_again(tmp_path):
-    before = signal.getsignal(signal.SIGINT)
+    inherited = signal.signal(signal.SIGINT, signal.default_int_handler)  # as at a terminal, also in the background
     timer = threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         play(tmp_path, ["{ansible.builtin.command: sleep 60}"])
     timer.join()
-    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.signal(signal.SIGINT, inherited) is signal.default_int_handler
 
 
 ALONE = """
@@ -156,14 +156,14 @@ def carrying(run_id):
 @pytest.mark.parametrize("strategy", ["linear", configure.STRATEGY])
 @pytest.mark.parametrize("who", ["starter", "ansible-playbook"])
 def test_a_kill_leaves_no_process_behind(tmp_path, strategy, who):
-    environ = {**os.environ, "SUPERNODE_RUN": tmp_path.name, "PYTHONPATH": str(Path(__file__).parent)}
+    environ = {**os.environ, "SUPERNODE_RUN": str(tmp_path), "PYTHONPATH": str(Path(__file__).parent)}
     environ["TMPDIR"] = str(tmp_path)
     starter = subprocess.Popen([sys.executable, "-c", ALONE, tmp_path, strategy], env=environ, stderr=subprocess.PIPE)
-    wait_for(lambda: any("sleep\0" in cmdline(pid) for pid in carrying(tmp_path.name)))
+    wait_for(lambda: any("sleep\0" in cmdline(pid) for pid in carrying(tmp_path)))
     (record,) = running.records(tmp_path)
     assert record.what == "ansible-playbook"
     os.kill(starter.pid if who == "starter" else record.alive[0], signal.SIGKILL)
-    wait_for(lambda: not carrying(tmp_path.name))
+    wait_for(lambda: not carrying(tmp_path))
     assert running.records(tmp_path) == []
     assert who != "starter" or not list(tmp_path.glob("supernode-ansible-*"))
     said = starter.communicate(timeout=30)[1]

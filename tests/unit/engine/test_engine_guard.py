@@ -69,6 +69,15 @@ def test_a_starter_with_threads_that_is_killed_outright_makes_one_interrupt(tmp_
     assert (tmp_path / "seen").read_text() == "1"
 
 
+def test_a_command_started_in_the_background_hears_the_interrupt_too(tmp_path):
+    ignoring = lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)  # noqa: E731 - as a shell does for `command &`
+    script = "touch $0/ready; exec sleep 60"
+    process = subprocess.Popen([*GUARDED, "sh", "-c", script, tmp_path], start_new_session=True, preexec_fn=ignoring)
+    wait_for((tmp_path / "ready").exists)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 128 + signal.SIGINT
+
+
 # Leaves two processes behind, one of them out of the session and without its parent, and ignores all it is told.
 LEAVER = """
 import os, signal, subprocess, sys, time
