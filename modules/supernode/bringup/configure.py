@@ -132,8 +132,7 @@ def _in_turn(
         on_event(event)
     done = NOTHING
     if todo := [host for host in nodes if host in turn.now or host not in asked]:
-        left, records = deadline - time.monotonic(), running.place(folder)
-        done = play(inventory.only(built, todo), SITE, on_event, run_dir, deadline_s=left, records=records)
+        done = _change(folder, inventory.only(built, todo), on_event, run_dir, deadline)
     return _together(nodes, looked, replace(done, events=(*looked.events, *held, *done.events)), turn)
 
 
@@ -148,6 +147,16 @@ def _look(
     left, records = deadline - time.monotonic(), running.place(folder)
     looked = play(built, SITE, hear, run_dir, check=True, deadline_s=left, log=CHECK_LOG, records=records)
     return replace(looked, events=tuple(pacing.as_look(event) for event in looked.events))
+
+
+def _change(
+    folder: EnvironmentFolder, built: Inventory, on_event: Callable[[Event], None], run_dir: Path, deadline: float
+) -> Configured:
+    """Configure these hosts, unless the look has left no time for it."""
+    left = deadline - time.monotonic()
+    if left <= 0:
+        return Configured((), {}, False, "not configured: the check run took all the time that this stage has")
+    return play(built, SITE, on_event, run_dir, deadline_s=left, records=running.place(folder))
 
 
 def _together(nodes: Sequence[str], looked: Configured, done: Configured, turn: Turn) -> Configured:

@@ -1,6 +1,8 @@
 """Of the machines in service the playbooks change at most the share that one run may change, and say who waits."""
 
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -63,6 +65,24 @@ class Ansible:
 @pytest.fixture
 def ansible(tmp_path, monkeypatch):
     return lambda **how: Ansible(tmp_path, monkeypatch, **how)
+
+
+def test_after_a_look_that_took_all_the_time_nothing_is_started(ansible, monkeypatch):
+    books = ansible(differ=HOSTS)
+    look = books.play
+
+    def slow(*args, **how):
+        done = look(*args, **how)
+        late = configure.time.monotonic() + 3600 * 24
+        monkeypatch.setattr(configure.time, "monotonic", lambda: late)
+        return done
+
+    monkeypatch.setattr(configure, "time", SimpleNamespace(monotonic=time.monotonic, time=time.time))
+    monkeypatch.setattr(configure, "play", slow)
+    done = books.run(lab())
+    assert [kind for _, kind, _ in books.runs] == ["check"]
+    assert not done.ok
+    assert "the check run took all the time that this stage has" in done.reason
 
 
 def test_when_nothing_changes_one_look_is_all(ansible):
