@@ -55,16 +55,18 @@ def bringup(
             try:
                 record = run.run()
             except KeyboardInterrupt:
-                say(f"resume: {_again(folder.name, only, reinstall or [])}")
+                say(f"resume: {_again(environment, only, reinstall or [])}")
                 raise
     _close(run, as_json=as_json)
     raise SystemExit(record.exit_code)
 
 
 def _again(environment: str, only: str | None, reinstall: list[str]) -> str:
-    """Write the command that goes on where this one was stopped."""
+    """Write the command that goes on where this one was stopped, with the environment as it was given."""
+    import shlex
+
     words = ["supernode", "bringup", environment, *(["--only", only] if only else [])]
-    return " ".join([*words, *(word for slot in reinstall for word in ("--reinstall", slot))])
+    return shlex.join([*words, *(word for slot in reinstall for word in ("--reinstall", slot))])
 
 
 def _show_plan(folder: EnvironmentFolder, design: Design, reinstall: tuple[str, ...], *, yes: bool) -> str:

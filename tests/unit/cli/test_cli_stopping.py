@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import shlex
+import shutil
 import signal
 import threading
 
@@ -9,6 +11,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from supernode import packaged
+from supernode.bringup.run import Bringup
+from supernode.cli import main
 from supernode.cli.output import INTERRUPTED, errors_end_the_process
 
 
@@ -105,3 +110,20 @@ def test_a_no_and_ctrl_c_at_a_question_are_an_interrupt_and_no_findings(monkeypa
     assert answer(monkeypatch, "n\n") == INTERRUPTED
     assert answer(monkeypatch) == INTERRUPTED
     assert answer(monkeypatch, "y\n") == 0
+
+
+@pytest.mark.parametrize("folder", ["sites/lab", "my sites/lab"])
+def test_the_command_that_resumes_names_the_environment_as_it_was_given(folder, tmp_path, monkeypatch):
+    shutil.copytree(packaged.root() / "inventories" / "lab", tmp_path / folder)
+    monkeypatch.setenv("SUPERNODE_ROOT", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+    def stopped(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Bringup, "run", stopped)
+    assert CliRunner().invoke(main.app, ["allocate", folder]).exit_code == 0
+    done = CliRunner().invoke(main.app, ["bringup", folder, "--only", "verify", "--yes"])
+    assert done.exit_code == INTERRUPTED
+    (said,) = [line for line in done.stderr.splitlines() if line.startswith("resume: ")]
+    assert shlex.split(said) == ["resume:", "supernode", "bringup", folder, "--only", "verify"]
