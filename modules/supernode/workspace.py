@@ -133,6 +133,20 @@ def find(environment: str) -> EnvironmentFolder:
 
 def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
     """Write a file by way of a temporary one beside it, synced before it takes the name."""
+    _written_beside(path, text, mode).replace(path)
+
+
+def write_once(path: Path, text: str, mode: int) -> None:
+    """Write a file like `write_atomically` where none is; of two at once the first one's stays."""
+    beside = _written_beside(path, text, mode)
+    try:
+        with suppress(FileExistsError):
+            os.link(beside, path)  # unlike a rename it fails where the name is taken
+    finally:
+        beside.unlink()
+
+
+def _written_beside(path: Path, text: str, mode: int) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     with os.fdopen(handle, "w", encoding="utf-8") as stream:
@@ -140,7 +154,7 @@ def write_atomically(path: Path, text: str, mode: int = 0o644) -> None:
         stream.flush()
         os.fchmod(stream.fileno(), mode)
         os.fsync(stream.fileno())
-    Path(name).replace(path)
+    return Path(name)
 
 
 def bring_over(old: Path, new: Path) -> None:

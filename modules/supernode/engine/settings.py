@@ -65,7 +65,7 @@ def _own_backend(root: Path) -> str:
 def _passphrase_file(root: Path) -> Path:
     path = root / ".supernode" / "passphrase"
     if not path.exists():
-        workspace.write_atomically(path, secrets.token_urlsafe(32) + "\n", mode=0o600)
+        workspace.write_once(path, secrets.token_urlsafe(32) + "\n", mode=0o600)
     return path
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from supernode import engine
-from supernode.engine import Engine
+from supernode.engine import Engine, settings
 from supernode.workspace import EnvironmentFolder
 
 
@@ -33,6 +33,21 @@ def test_the_passphrase_is_made_once_and_is_no_variable(folder):
     second = engine.environment(folder, ENGINE)
     assert Path(second["PULUMI_CONFIG_PASSPHRASE_FILE"]).read_text() == text
     assert not any(text.strip() in value for value in second.values())
+
+
+def test_two_first_runs_at_once_have_one_passphrase(folder, monkeypatch):
+    """Known bad: both see none, and the second one's takes the place of that which has locked the first one's state."""
+    path, make = folder.root / ".supernode" / "passphrase", settings.secrets.token_urlsafe
+
+    def other_run_is_faster(length):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("theirs\n")
+        return make(length)
+
+    monkeypatch.setattr(settings.secrets, "token_urlsafe", other_run_is_faster)
+    found = engine.environment(folder, ENGINE)
+    assert Path(found["PULUMI_CONFIG_PASSPHRASE_FILE"]).read_text() == "theirs\n"
+    assert [left.name for left in path.parent.iterdir() if left.is_file()] == ["passphrase"]
 
 
 def test_nothing_is_fetched_by_the_engine_itself(folder):
