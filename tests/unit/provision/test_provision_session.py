@@ -69,9 +69,9 @@ def record(pid=None, host=None, boot=None, since=None):
     return Record(Path("x.json"), "engine", "run-1", host or socket.gethostname(), boot or guard.boot(), at)
 
 
-def stale(error, *records):
+def stale(error, *records, **how):
     (lock,) = locks.read(str(error))
-    return locks.stale(lock, records)
+    return locks.stale(lock, records, **how)
 
 
 def test_a_lock_of_a_dead_process_of_this_machine_is_stale():
@@ -109,10 +109,19 @@ def test_another_hosts_record_or_lock_says_nothing_here():
     assert not stale(locked(os.getpid(), host="elsewhere"), record(host="elsewhere", since="1"))
 
 
+def test_in_a_shared_state_a_name_and_a_free_pid_prove_nothing_without_our_own_record():
+    pid = dead_pid()
+    assert not stale(locked(pid), shared=True)
+    assert not stale(locked(os.getpid(), at=LONG_AGO), shared=True)
+    assert stale(locked(pid), record(pid, since="1"), shared=True)
+    assert stale(locked(os.getpid()), record(boot="another"), shared=True)
+
+
 class Locked:
     """Stands for a stack that is locked until somebody cancels, and for its session."""
 
-    def __init__(self, error, folder):
+    def __init__(self, error, folder, backend="file:///x?metadata=skip"):
+        self.settings = {"PULUMI_BACKEND_URL": backend}
         self.error, self.cancelled, self.command = error, 0, SimpleNamespace(records=folder)
 
     def workspace(self):
@@ -130,8 +139,8 @@ class Locked:
 
 @pytest.fixture
 def lock_of(tmp_path, monkeypatch):
-    def make(pid):
-        found = Locked(locked(pid), tmp_path)
+    def make(pid, **how):
+        found = Locked(locked(pid), tmp_path, **how)
         monkeypatch.setattr(session.Stack, "select", lambda _name, _workspace: found)
         return found
 
@@ -149,6 +158,13 @@ def test_work_is_done_again_once_a_dead_runs_lock_is_gone(lock_of):
 
 def test_a_living_runs_lock_stays(lock_of):
     found = lock_of(os.getpid())
+    with pytest.raises(type(found.error)):
+        session.unlocked(found, "lab", found.work, lambda _line: None)
+    assert found.cancelled == 0
+
+
+def test_a_lock_in_a_shared_state_stays_where_we_have_no_record_of_it(lock_of):
+    found = lock_of(dead_pid(), backend="postgres://state.example/pulumi")
     with pytest.raises(type(found.error)):
         session.unlocked(found, "lab", found.work, lambda _line: None)
     assert found.cancelled == 0

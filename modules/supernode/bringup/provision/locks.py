@@ -49,17 +49,25 @@ def _moment(text: str | None) -> float | None:
         return None
 
 
-def stale(lock: Lock, records: Sequence[Record]) -> bool:
+def stale(lock: Lock, records: Sequence[Record], *, shared: bool = False) -> bool:
     """Tell whether the process that took a lock is dead.
 
     It is where its pid is free; where our own record of it has another boot or start time than the process that has the
     pid now; and where that one began after the lock. What is named like an engine and could have taken the lock counts
-    as living: to take the lock of one that works would be far worse than to ask a person.
+    as living: to take the lock of one that works would be far worse than to ask a person. So does, where the state is
+    shared over a network, what we have no record of: another machine may have this one's name.
+
+    Args:
+        lock: the lock.
+        records: of what we have started.
+        shared: the state lies elsewhere than on this machine's disk.
     """
     if lock.host != socket.gethostname():
         return False
     own = [record for record in records if record.here and lock.pid in record.processes]
     if any(lock.pid in record.alive for record in own):
+        return False
+    if shared and not own:
         return False
     if not guard.started(lock.pid):
         return True

@@ -193,7 +193,8 @@ def unlocked(session: Session, name: str, work: Callable[[], Result], tell: Call
     except ConcurrentUpdateError as error:
         found = locks.read(str(error))
         records = running.records(session.command.records)
-        if not found or not all(locks.stale(lock, records) for lock in found):
+        shared = not session.settings["PULUMI_BACKEND_URL"].startswith("file:")
+        if not found or not all(locks.stale(lock, records, shared=shared) for lock in found):
             raise
         for lock in found:
             tell(f"stack {name} was locked by {lock}, which is dead; its lock is taken away")
