@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from supernode import packaged
@@ -171,6 +172,26 @@ def give(path: Path, like: Path) -> None:
     if os.geteuid() == 0:
         owner = like.stat()
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+def hand_over(folder: EnvironmentFolder, since: float = 0.0) -> None:
+    """Give what root wrote to whoever keeps the environment, so that every other verb needs no root.
+
+    Args:
+        folder: the environment.
+        since: seconds since 1970; what was last written or made before it stays whose it is, such as a password that
+            somebody keeps for root alone.
+    """
+    keeper = folder.folder.stat()
+    if os.geteuid() != 0 or keeper.st_uid == 0:
+        return
+    tops = [folder.root / ".supernode", folder.root / "runs", folder.folder]
+    written = chain(tops, *(top.rglob("*") for top in tops), (folder.root / "stacks").glob("Pulumi.*.yaml"))
+    for path in written:
+        with suppress(OSError):  # the server makes and removes files meanwhile; a shared disk may not take root's word
+            found = path.lstat()
+            if found.st_uid == 0 and found.st_ctime >= since:
+                os.chown(path, keeper.st_uid, keeper.st_gid, follow_symlinks=False)
 
 
 def outputs_file(folder: EnvironmentFolder) -> Path:

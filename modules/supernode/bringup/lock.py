@@ -11,19 +11,22 @@ import fcntl
 import getpass
 import json
 import os
+import shlex
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
+from supernode import workspace
 from supernode.engine import running
 from supernode.errors import CouldNotRun
 from supernode.workspace import EnvironmentFolder
 
 LIMIT_S = 3600.0
+_CLOCK_S = 1.0  # the file system's clock may lag behind
 
 
 @contextmanager
@@ -34,19 +37,35 @@ def held(folder: EnvironmentFolder, verb: str) -> Iterator[None]:
         folder: the environment.
         verb: what is done with it, for whom is refused meanwhile.
 
+    What root writes meanwhile is given to whoever keeps the environment.
+
     Raises:
-        CouldNotRun: another process holds it; says who, since when and for what.
+        CouldNotRun: another process holds it; says who, since when and for what. Or it is not ours to write in.
     """
-    path = folder.state / "run.lock"
-    with path.open("a+", encoding="utf-8") as stream:
+    since = time.time() - _CLOCK_S
+    with _opened(folder) as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise _refusal(folder, path) from None
+            raise _refusal(folder, Path(stream.name)) from None
         stream.truncate(0)
         stream.write(json.dumps(_holder(verb)) + "\n")
         stream.flush()
-        yield
+        try:
+            yield
+        finally:
+            workspace.hand_over(folder, since)
+
+
+def _opened(folder: EnvironmentFolder) -> TextIO:
+    """Open the lock's file; made where there is none."""
+    try:
+        return (folder.state / "run.lock").open("a+", encoding="utf-8")
+    except PermissionError as error:
+        places = [folder.root / ".supernode", folder.root / "runs", folder.folder]
+        theirs = shlex.join(str(place) for place in places if place.exists())
+        hint = f"a run as another user left it, which was cut: sudo chown -R {os.getuid()}:{os.getgid()} {theirs}"
+        raise CouldNotRun(str(error.filename), "belongs to another user", hint) from None
 
 
 @contextmanager

@@ -30,6 +30,8 @@ def up(
     import sys
     from contextlib import redirect_stdout
 
+    from supernode import workspace
+
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
         _start(folder)
@@ -39,7 +41,7 @@ def up(
             assign(environment, sheet=folder.folder / "delivery")
         bringup(environment, yes=True, as_json=as_json)
     finally:
-        _hand_over(folder)
+        workspace.hand_over(folder)
 
 
 def _start(folder: EnvironmentFolder) -> None:
@@ -76,20 +78,6 @@ def _refuse_real_machines(folder: EnvironmentFolder) -> None:
     if known and not any(mark.exists() for mark in marks):
         hint = f"a rehearsal wants an environment of its own; or remove {' and '.join(map(str, known))} yourself"
         raise WrongInput(folder.name, "this environment knows machines that no `lab up` made", hint)
-
-
-def _hand_over(folder: EnvironmentFolder) -> None:
-    """Give what root wrote to whoever keeps the environment, so that every other verb needs no root."""
-    import os
-    from contextlib import suppress
-
-    owner = folder.folder.stat()
-    if os.geteuid() != 0 or owner.st_uid == 0:
-        return
-    for top in (folder.root / ".supernode", folder.root / "runs", folder.folder):
-        for path in (top, *top.rglob("*")):
-            with suppress(FileNotFoundError):  # the server makes and removes files meanwhile
-                os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _forget(folder: EnvironmentFolder) -> None:

@@ -1,11 +1,13 @@
 """One at a time for each environment, over all that runs stages or writes documents."""
 
+import contextlib
 import getpass
 import os
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -84,6 +86,64 @@ def test_the_wait_has_an_end(folder):
     finally:
         left.terminate()
         left.wait()
+
+
+KEEPER = 4711
+
+
+@pytest.fixture
+def kept(tmp_path):
+    """An environment of somebody's, where root keeps one password for itself and an older run left a file."""
+    place = EnvironmentFolder("lab", tmp_path / "inventories" / "lab", tmp_path)
+    for path in (place.folder / "root-only", place.state / "old", tmp_path / "stacks" / "Pulumi.lab.yaml"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    os.chown(place.folder, KEEPER, KEEPER)
+    return place
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+
+@as_root
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_root_writes_while_it_holds_an_environment_is_its_keepers_afterwards(kept, monkeypatch, fails):
+    monkeypatch.setattr(lock, "_CLOCK_S", 0.1)
+    time.sleep(0.3)
+    written = [kept.state / "outputs.json", kept.runs / "r1" / "run.json", kept.root / ".supernode" / "passphrase"]
+    with contextlib.suppress(KeyError), lock.held(kept, "bringup"):
+        for path in written:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        (kept.root / "stacks" / "Pulumi.lab.yaml").write_text("config: {}")
+        (kept.folder / "link").symlink_to("/etc/passwd")
+        if fails:
+            raise KeyError
+    touched = [*written, kept.runs, kept.runs / "r1", kept.state / "run.lock", kept.root / "stacks" / "Pulumi.lab.yaml"]
+    assert {path.stat().st_uid for path in touched} == {KEEPER}
+    assert (kept.folder / "link").lstat().st_uid == KEEPER
+    left = [kept.folder / "root-only", kept.state / "old", Path("/etc/passwd")]
+    assert {path.stat().st_uid for path in left} == {0}
+
+
+@as_root
+def test_an_environment_of_roots_own_stays_so(folder):
+    with lock.held(folder, "bringup"):
+        pass
+    assert (folder.state / "run.lock").stat().st_uid == 0
+
+
+def test_an_environment_that_is_not_ours_to_write_in_says_how_to_get_it_back(folder, monkeypatch):
+    def denied(path, *_, **__):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "open", denied)
+    with pytest.raises(CouldNotRun) as error, lock.held(folder, "verify"):
+        pass
+    assert error.value.where == str(folder.state / "run.lock")
+    assert error.value.hint.endswith(
+        f"sudo chown -R {os.getuid()}:{os.getgid()} {folder.root / '.supernode'} {folder.folder}"
+    )
 
 
 def wait_for(condition, seconds=20.0):
