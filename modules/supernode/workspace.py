@@ -67,7 +67,7 @@ class EnvironmentFolder:
 
     @property
     def secrets(self) -> Path:
-        """The folder for what nothing can compute again, ignored by git; made with mode 0700.
+        """The folder for what nothing can compute again, ignored by git; made with mode 0700, and kept at it.
 
         What lay below .supernode/<env> in former times is brought over; nothing that lies here is replaced.
         """
@@ -75,6 +75,7 @@ class EnvironmentFolder:
         if not folder.is_dir():
             folder.mkdir(mode=0o700, exist_ok=True)
             give(folder, self.folder)
+        tighten(folder)
         for old, new in _BEFORE.items():
             before = self.root / ".supernode" / self.name / old
             if before.is_file() and not (folder / new).exists():
@@ -165,6 +166,21 @@ def bring_over(old: Path, new: Path) -> None:
         write_atomically(new, old.read_text(encoding="utf-8"), found.st_mode & 0o777)
         give(new, old)
         old.unlink()
+
+
+def tighten(folder: Path) -> None:
+    """Close a folder to everyone but its owner, as where a copy or a checkout made it with the usual mode.
+
+    Raises:
+        CouldNotRun: it is open to others, and not ours to close.
+    """
+    mode = folder.stat().st_mode & 0o7777
+    if mode & 0o077:
+        try:
+            folder.chmod(mode & 0o700)
+        except OSError as error:
+            what = f"holds secrets and is open to others (mode {mode:04o}), and cannot be closed: {error.strerror}"
+            raise CouldNotRun(str(folder), what, f"let its owner run `chmod 0700 {folder}`") from error
 
 
 def give(path: Path, like: Path) -> None:

@@ -65,6 +65,7 @@ def planted(site: lab_site.Site) -> dict[str, str]:
 def was_shown(site: lab_site.Site, watch: secret_watch.Watch) -> list[str]:
     """Name the secrets that a process showed in its environment or its command line, while the watch went on."""
     print(f"{watch.samples} samples, at most {watch.longest_s:.2f} s apart, {len(watch.seen)} texts of processes")
+    assert not watch.starved()
     assert any(b"bringup" in text and site.name.encode() in text for text in watch.seen), "the run was not seen at all"
     return watch.found(planted(site) | tokens(site))
 

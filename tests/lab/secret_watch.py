@@ -23,22 +23,27 @@ _CHUNK = 8 << 20
 
 @dataclass
 class Watch:
-    """Samples from `with` to its end; `longest_s` is the longest that two samples lay apart."""
+    """Samples from `with` to its end; `longest_s` is the longest that two samples lay apart, `seconds` all the time."""
 
     samples: int = 0
     longest_s: float = 0.0
+    seconds: float = 0.0
     seen: dict[bytes, str] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
+    _begun: float = 0.0
 
     def __enter__(self) -> Watch:
+        self._begun = time.monotonic()
         self._thread = threading.Thread(target=self._watch, name="secret-watch", daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        ended = time.monotonic()
         self._stop.set()
         self._thread.join()
+        self.seconds = ended - self._begun
 
     def _watch(self) -> None:
         last = due = time.monotonic()
@@ -55,6 +60,15 @@ class Watch:
                     text = _read(f"/proc/{entry}/{what}")
                     if text and text not in self.seen:
                         self.seen[text] = f"{what} of process {entry} ({_read(f'/proc/{entry}/comm').decode().strip()})"
+
+    def starved(self) -> str:
+        """Say how many samples there were of how many, where that is less than a third: finding nothing proves nothing.
+
+        That bounds the watch, not what is watched.
+        """
+        ideal = int(self.seconds / EVERY_S)
+        enough = self.samples > 0 and 3 * self.samples >= ideal
+        return "" if enough else f"{self.samples} samples in {self.seconds:.1f} s, which takes {ideal}"
 
     def found(self, secrets: Mapping[str, str]) -> list[str]:
         """Name the secrets that a process showed, and where; never the secret."""

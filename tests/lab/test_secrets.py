@@ -44,6 +44,23 @@ def test_a_secret_that_a_process_shows_is_found(arguments, environment, place):
     assert found.startswith(f"planted in {place} of process")
 
 
+@pytest.mark.parametrize(("samples", "seconds"), [(0, 0.0), (0, 60.0), (399, 60.0)])
+def test_a_watch_that_hardly_looked_says_so(samples, seconds):
+    """Known bad: one that got no time found nothing, and passed."""
+    assert secret_watch.Watch(samples, 0.0, seconds).starved()
+
+
+def test_a_watch_that_looked_often_enough_is_taken():
+    assert secret_watch.Watch(400, 0.0, 60.0).starved() == ""
+
+
+def test_a_watch_whose_samples_hang_is_starved(monkeypatch):
+    monkeypatch.setattr(secret_watch.Watch, "sample", lambda _self: time.sleep(0.3))
+    with secret_watch.Watch() as watch:
+        time.sleep(0.5)
+    assert watch.starved()
+
+
 def test_nothing_is_found_where_nothing_is_shown():
     assert shown_by(["-p", "harmless"], {}) == []
 

@@ -15,6 +15,7 @@ from aiohttp.abc import AbstractAccessLogger
 
 from supernode.boot.enrolment import Answer
 from supernode.boot.site import Site
+from supernode.clients.exchange import printable
 from supernode.errors import SupernodeError
 
 log = logging.getLogger(__name__)
@@ -61,8 +62,8 @@ class AccessLog(AbstractAccessLogger):
 
 
 def shortened(text: str) -> str:
-    """Return a text with only the first 12 digits of each digest in it."""
-    return _LONG.sub(r"\1", text)
+    """Return a text fit for a line of the log: only the first 12 digits of each digest, and nothing but what shows."""
+    return _LONG.sub(r"\1", printable(" ".join(text.splitlines())))
 
 
 @web.middleware
@@ -120,11 +121,11 @@ async def _report(request: web.Request) -> web.Response:
         raise web.HTTPUnauthorized()
     try:
         document = json.loads(await request.read())
-    except ValueError as error:
-        raise web.HTTPBadRequest() from error
+    except (ValueError, RecursionError):
+        document = None  # the token is asked for first, all the same
     answer = await asyncio.to_thread(request.app[SITE].enrolment.report, host, token.strip(), document)
     if answer is Answer.ACCEPTED:
-        log.info("%s: %s %s %s", host, document["phase"], document["state"], document.get("detail", ""))
+        log.info("%s: %s %s %s", host, document["phase"], document["state"], shortened(document.get("detail", "")))
     else:
         log.warning("%s: report from %s answered %d", host, request.remote, answer.value)
     return web.Response(status=answer.value)

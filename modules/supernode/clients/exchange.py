@@ -53,7 +53,13 @@ def masked(value: Any) -> Any:
 
 
 def _mask(key: str, item: Any) -> Any:
-    return "***" if _SECRET_KEY.search(key) and isinstance(item, str) and item else masked(item)
+    return _blanked(item) if _SECRET_KEY.search(key) else masked(item)
+
+
+def _blanked(item: Any) -> Any:
+    if isinstance(item, list | tuple):
+        return [_blanked(each) for each in item]
+    return "***" if isinstance(item, str) and item else masked(item)
 
 
 def summary(sent: Any, answered: Any, raw: str, secrets: Iterable[str]) -> str:

@@ -22,6 +22,7 @@ import aiohttp
 
 from supernode.errors import CouldNotRun
 
+TOKEN_FILE = Path("~/.vault-token")
 LIMIT_S = 15.0
 WRITES = 20  # one secret may hold the passwords of many machines, which are all written in the same minute
 _HINTS = {
@@ -135,7 +136,7 @@ async def _session(ref: str) -> AsyncIterator[aiohttp.ClientSession]:
 
 
 def _token(ref: str) -> str:
-    path = Path.home() / ".vault-token"
+    path = TOKEN_FILE.expanduser()
     if not path.is_file():
         token = os.environ.get("VAULT_TOKEN", "")
         if not token:

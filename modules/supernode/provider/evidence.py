@@ -12,6 +12,7 @@ from supernode.clients.exchange import printable
 from supernode.clients.redfish import Json, RedfishError
 from supernode.errors import CouldNotRun
 from supernode.provider.job import Job
+from supernode.provider.phases import arming
 
 LIMIT_S = 10.0
 LINES, WIDTH = 24, 200
@@ -31,7 +32,7 @@ async def gather(job: Job) -> list[str]:
                 for source in (_progress, _logs):
                     await _safely(lines, source, job)
     lines += [f"exchange: {e.line()}" for e in exchanges[-EXCHANGES:]]
-    return [printable(line[:WIDTH]) for line in lines[:LINES]]
+    return [printable(arming.shown(line)[:WIDTH]) for line in lines[:LINES]]
 
 
 async def _safely(lines: list[str], source: Callable[[Job], Awaitable[list[str]]], job: Job) -> None:

@@ -224,6 +224,41 @@ def test_a_report_needs_the_token_and_is_kept_without_it(tmp_path):
     served(tmp_path, check)
 
 
+def test_a_report_that_no_reader_bears_is_answered_by_its_token(tmp_path):
+    """Known bad: deep nesting was a 500, before anyone asked for the token."""
+
+    async def check(session, at):
+        async def report(token, text):
+            headers = {"Authorization": f"Bearer {token}"}
+            async with session.post(f"{at.base}/report/gpu-001", data=text, headers=headers, ssl=at.context) as answer:
+                return answer.status
+
+        token = at.site.enrolment.issue("gpu-001")
+        for text in ("[" * 60_000, "{", ""):
+            assert await report("guess", text) == 401
+            assert await report(token, text) == 400
+
+    served(tmp_path, check)
+
+
+def test_what_a_machine_reports_is_one_line_of_the_log_and_no_command(tmp_path, caplog):
+    async def check(session, at):
+        token = at.site.enrolment.issue("gpu-001")
+        detail = "done\n2026-11-30 INFO gpu-002: forged\x1b]52;c;cm0gLXJm\x07\u2028next"
+        headers = {"Authorization": f"Bearer {token}"}
+        document = {**DONE, "detail": detail}
+        async with session.post(f"{at.base}/report/gpu-001", json=document, headers=headers, ssl=at.context) as answer:
+            assert answer.status == 204
+        async with session.get(f"{at.base}/nothing%0Aforged", ssl=at.context) as answer:
+            assert answer.status == 404
+
+    with caplog.at_level("INFO"):
+        served(tmp_path, check)
+    lines = [record.getMessage() for record in caplog.records]
+    assert any("forged" in line for line in lines)
+    assert not [line for line in lines if {"\n", "\x1b", "\x07", "\u2028"} & set(line)]
+
+
 def test_an_error_of_ours_is_said_to_who_asked(tmp_path):
     async def check(session, at):
         at.site.error = CouldNotRun("golden image", "is not built yet", "run `supernode image lab`")
@@ -264,6 +299,27 @@ def test_keys_are_private_and_the_identity_stays(tmp_path):
     for key in ("secrets/serve-ca.key", ".supernode/lab/serve/leaf.key"):
         assert stat.S_IMODE((tmp_path / key).stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "secrets").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o750, 0o701])
+def test_a_folder_of_secrets_that_is_open_is_closed(tmp_path, mode):
+    """Known bad: only one that was made here was private."""
+    place = folder_of(tmp_path)
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets").chmod(mode)
+    assert stat.S_IMODE(place.secrets.stat().st_mode) == 0o700
+
+
+def test_a_folder_of_secrets_that_cannot_be_closed_is_refused(tmp_path, monkeypatch):
+    def refuse(_path, _mode):
+        raise PermissionError(1, "Operation not permitted")
+
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets").chmod(0o755)
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with pytest.raises(CouldNotRun, match="mode 0755") as caught:
+        _ = folder_of(tmp_path).secrets
+    assert "chmod 0700" in caught.value.hint
 
 
 def test_a_new_address_gets_a_new_certificate_of_the_same_ca(tmp_path):

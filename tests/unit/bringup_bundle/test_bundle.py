@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from supernode import design, packaged, spec
+from supernode.boot import tls
 from supernode.boot.enrolment import Enrolment
 from supernode.boot.sshkey import ensure
 from supernode.bringup import bundle
@@ -106,6 +107,26 @@ def test_a_variable_with_a_telling_name_is_looked_for(folder, monkeypatch):
     monkeypatch.setenv("PULUMI_ACCESS_TOKEN", "pul-0123456789abcdef")
     newest(folder).write_text("pul-0123456789abcdef")
     assert "holds $PULUMI_ACCESS_TOKEN" in run(folder).stderr
+
+
+def test_the_vault_s_token_is_looked_for(folder, monkeypatch, tmp_path):
+    """Known bad: where the vault's own client leaves it, nobody looked."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".vault-token").write_text("hvs.0123456789abcdefgh\n")
+    newest(folder).write_text("X-Vault-Token: hvs.0123456789abcdefgh")
+    told = run(folder)
+    assert told.exit_code == 3
+    assert "ansible.log holds .vault-token" in told.stderr
+
+
+def test_the_certificate_that_machines_trust_is_in_it_and_its_key_is_not(folder):
+    """Known bad: the bundle named the place where the certificate lay in former times."""
+    tls.ensure(folder, "127.0.0.1")
+    told = run(folder, "--json")
+    assert told.exit_code == 0, told.output
+    names = [row["name"] for row in json.loads(told.stdout)["files"]]
+    assert "state/serve-ca.pem" in names
+    assert not any(name.endswith(".key") for name in names)
 
 
 def test_what_cannot_be_looked_for_is_said(folder):

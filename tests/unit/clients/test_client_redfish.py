@@ -10,7 +10,7 @@ from aiohttp import web
 from loopback_tls import authority
 
 from supernode.clients import redfish
-from supernode.clients.exchange import Exchange, summary
+from supernode.clients.exchange import Exchange, masked, summary
 from supernode.clients.redfish import Patience
 from supernode.clients.tries import Tries
 from supernode.errors import CouldNotRun
@@ -535,3 +535,13 @@ def test_a_redirect_is_no_success(tmp_path, status, method):
     with pytest.raises(redfish.RedfishError, match="redirects are not followed") as caught:
         against(tmp_path, script, lambda c: c.get(SYSTEM) if method == "GET" else c.patch(SYSTEM, {"x": 1}))
     assert caught.value.status == status
+
+
+def test_lists_under_a_telling_key_are_blanked():
+    """Known bad: only a text was."""
+    given = {"Passwords": ["a-1", ["b-1"], {"Password": "c-1", "Slot": "r01"}], "Tokens": [], "Names": ["x"]}
+    assert masked(given) == {
+        "Passwords": ["***", ["***"], {"Password": "***", "Slot": "r01"}],
+        "Tokens": [],
+        "Names": ["x"],
+    }

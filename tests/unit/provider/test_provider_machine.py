@@ -9,6 +9,7 @@ from ssh_server import line, new_key
 
 from supernode.clients import redfish, ssh
 from supernode.provider import bmc
+from supernode.provider.phases import arming
 from supernode.provider.resource import InitFailedError
 from supernode.provider.settings import Settings
 
@@ -599,3 +600,26 @@ def test_letting_go_of_a_controller_that_answers_in_another_shape(tmp_path, monk
         assert "not shaped as Redfish says" in stand.log.warnings[-1]
 
     play(tmp_path, scenario)
+
+
+def test_no_mediums_address_is_whole_in_the_evidence(tmp_path):
+    """Known bad: who reads the state's evidence could have asked for the medium, whose address is its key."""
+    digest = "ab" * 32
+
+    async def scenario(stand):
+        stand.inputs["media"]["url"] = stand.inputs["media"]["url"].replace("/1.iso", f"/{digest}.iso")
+        stand.host.mute = True
+        out = await stand.create(deadlineS=4)
+        told = "\n".join(out["evidence"])
+        assert out["status"] != "ready"
+        assert "exchange:" in told
+        assert digest[:33] not in told
+
+    play(tmp_path, scenario)
+
+
+def test_what_is_cut_of_a_digest_is_shortened_too():
+    line = f"exchange: POST /x sent {{'Image': 'https://boot/boot/gpu-001/{'ab' * 32}.iso'}}"
+    for end in (len(line), 110, 95):
+        assert "ab" * 17 not in arming.shown(line[:end])
+    assert arming.shown(line).endswith("/abababababab.iso'}")

@@ -24,7 +24,7 @@ from supernode.workspace import EnvironmentFolder
 
 LONGEST = 8 << 20  # of one file; the end of a log is what tells
 # Named one by one: a folder of state may come to hold what nobody thought of here.
-_STATE = ("outputs.json", "boot.json", "known_hosts", "serve/serve.log", "serve/ca.pem")
+_STATE = ("outputs.json", "boot.json", "known_hosts", "serve/serve.log")
 _RUN = ("run.json", "events.jsonl", "ansible.log", "junit.xml", "report.html")
 _PACKAGES = ("supernode", "pulumi", "ansible-core", "ansible-runner", "mitogen", "paramiko", "aiohttp", "pytest")
 
@@ -56,6 +56,7 @@ def gather(folder: EnvironmentFolder, design: Design | None, last: int = 5) -> I
     state = folder.state
     for path in (*(state / name for name in _STATE), *sorted((state / "enrolled").glob("*.json"))):
         yield from _file(path, f"state/{path.relative_to(state)}")
+    yield from _file(folder.secrets / "serve-ca.pem", "state/serve-ca.pem")  # which the machines trust; no secret
     yield from _file(last_design(folder), "runs/last-design.json")
     for run in sorted(folder.runs.glob("*-*-*"))[-last:] if last > 0 else ():
         for name in _RUN:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from supernode import spec
-from supernode.clients import secrets
+from supernode.clients import secrets, vault
 from supernode.clients.needles import is_secret_variable, needles
 from supernode.design import Design
 from supernode.errors import CouldNotRun
@@ -101,6 +101,7 @@ def _files(folder: EnvironmentFolder) -> Iterator[tuple[str, str | None]]:
     places = [state.parent / "passphrase", *([Path(passphrase)] if passphrase else [])]
     places += (state / "serve").glob("*.key")
     places += [path for place in (folder.secrets, folder.folder / "delivery") for path in sorted(place.rglob("*"))]
+    places.append(vault.TOKEN_FILE.expanduser())
     for path in dict.fromkeys(places):
         if path.is_file():
             text = _text(path)
