@@ -133,7 +133,7 @@ class MachineResource:
                 if outcome.status != "ready":
                     raise CouldNotRun(wanted.name, outcome.reason)
                 try:
-                    await look(job)
+                    await _look_in_time(job)
                 except PhaseFailedError as error:
                     scene.warn(f"{wanted.name}: {error}")
                     kept = Outcome("failed", "login", str(error))
@@ -250,6 +250,15 @@ async def look(job: Job) -> None:
             job.seen.firmware = await firmware.read(job)
     if job.seen.power == "On" and not job.seen.image:
         await _runs_image(job)
+
+
+async def _look_in_time(job: Job) -> None:
+    """Read like `look`, within the job's deadline: a controller may answer each question just before it is given up."""
+    try:
+        async with asyncio.timeout(job.deadline.left + 1):
+            await look(job)
+    except TimeoutError as error:
+        raise CouldNotRun(job.wanted.name, f"not all was told within {job.deadline.seconds:.0f} s") from error
 
 
 async def _is_adopted(job: Job, *, in_service: bool) -> bool:

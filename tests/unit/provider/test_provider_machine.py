@@ -8,7 +8,7 @@ from rack import IMAGE, NAME, OTHER_IMAGE, PASSWORD, SLOT, dump, rack
 from ssh_server import line, new_key
 
 from supernode.clients import redfish, ssh
-from supernode.provider import bmc
+from supernode.provider import bmc, machine
 from supernode.provider.phases import arming
 from supernode.provider.resource import InitFailedError
 from supernode.provider.settings import Settings
@@ -136,6 +136,19 @@ def test_image_drift_shows(tmp_path):
         found = await stand.read(out)
         assert found.outputs["installedImage"] == OTHER_IMAGE
         assert "image" in stand.diff(found.outputs)
+
+    play(tmp_path, scenario)
+
+
+def test_a_look_ends_with_its_deadline_and_changes_nothing(tmp_path, monkeypatch):
+    async def scenario(stand):
+        out = await stand.create()
+        monkeypatch.setattr(machine, "look", lambda _job: asyncio.sleep(60))
+        inputs = {**stand.inputs, "deadlineS": 1}
+        found = await asyncio.wait_for(stand.resource.read(stand.scene, SLOT, out, inputs), 30)
+        assert found.outputs == out
+        assert "cannot be read" in stand.log.warnings[-1]
+        assert "not all was told within 1 s" in stand.log.warnings[-1]
 
     play(tmp_path, scenario)
 
