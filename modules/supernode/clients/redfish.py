@@ -53,6 +53,7 @@ __all__ = [
 ]
 
 ROOT = "/redfish/v1/"
+OPEN = {"/redfish", "/redfish/v1", "/redfish/v1/odata", "/redfish/v1/$metadata"}  # to everyone, says DSP0266
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 LOGIN_LIMIT_S = 15.0
 MOST_PAGES, MOST_MEMBERS, MEMBERS_LIMIT = 64, 4096, 64 << 20  # of one collection, the last in bytes
@@ -338,8 +339,8 @@ class Redfish:
         raise Unreachable(self.address, what) from failure
 
     def _bears_password(self, method: str, path: str) -> bool:
-        """Tell whether a request carries the password; the root is open to all, and gets only one that was taken."""
-        basic = self._basic and (path != ROOT or self.tries.known(self._key))
+        """Tell whether a request carries the password; what is open to all gets only one that was taken."""
+        basic = self._basic and (path.rstrip("/") not in OPEN or self.tries.known(self._key))
         return basic or (method, path) == ("POST", SESSIONS)
 
     async def _counted(self, method: str, path: str, body: Json | None, headers: Mapping[str, str]) -> Answer:
@@ -358,7 +359,7 @@ class Redfish:
                 if not left:
                     self.tries.unsent(key)
                 raise
-            judge(self.tries, key, answer, proves=path != ROOT, login=method == "POST")
+            judge(self.tries, key, answer, proves=path.rstrip("/") not in OPEN, login=method == "POST")
             return answer
 
     async def _send(
