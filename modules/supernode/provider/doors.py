@@ -11,7 +11,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from pathlib import Path
 from supernode import workspace
 from supernode.clients import tries
 from supernode.clients.tries import Tries
+from supernode.errors import CouldNotRun
 
 RUN = "SUPERNODE_RUN"
 """The run that started this process; a bare `pulumi up` has none, and counts by itself."""
@@ -59,7 +60,10 @@ class KeptTries(Tries):
         super().keep(count)
         if count:
             text = json.dumps({"run": self.run, "tries": count, "at": time.time()})
-            workspace.write_atomically(self.path, text, mode=0o600)
+            try:
+                workspace.write_atomically(self.path, text, mode=0o600)
+            except OSError as error:
+                raise CouldNotRun(str(self.path), f"cannot be written: {error.strerror}") from error
         else:
             self.path.unlink(missing_ok=True)
 
@@ -77,16 +81,16 @@ class Doors:
         async with self._inside.setdefault(address, asyncio.Lock()):
             yield
 
-    def tries(self, address: str, state: Path | None = None) -> Tries:
+    def tries(self, address: str, state: Callable[[], Path] | None = None) -> Tries:
         """Return the count of a controller.
 
         Args:
             address: the controller's.
-            state: .supernode/<env>, where it is kept for the other engines of a run.
+            state: gives .supernode/<env>, where it is kept for the other engines of a run.
         """
         if address not in self._tries:
             run = os.environ.get(RUN, "")
             name = "".join(c if c.isalnum() or c in ".-" else "_" for c in address)
-            kept = KeptTries(path=state / "logins" / f"{name}.json", run=run) if state and run else Tries()
+            kept = KeptTries(path=state() / "logins" / f"{name}.json", run=run) if state and run else Tries()
             self._tries[address] = kept
         return self._tries[address]

@@ -207,7 +207,7 @@ async def begin(
     address, username, pin = (str(wanted.bmc.get(key) or "") for key in ("address", "username", "pin"))
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(doors.hold(address))
-        tries = doors.tries(address, await asyncio.to_thread(lambda: scene.state))
+        tries = await asyncio.to_thread(doors.tries, address, lambda: scene.state)
         opened = redfish.connect(address, username, "", context, patience, pin=pin, tries=tries)
         client = await stack.enter_async_context(opened)
         yield Job(wanted, scene, Deadline(seconds), client, doors, changes and bool(wanted.bmc.get("factory")))

@@ -417,21 +417,39 @@ def test_two_logins_that_nobody_answers_are_all_that_a_run_sends(tmp_path, monke
 
 def test_what_a_run_counted_ends_with_a_login_that_is_taken_with_the_run_and_with_time(tmp_path, monkeypatch):
     monkeypatch.setenv("SUPERNODE_RUN", "one")
-    Doors().tries("[fe80::1]:443", tmp_path).sent("a")
-    assert Doors().tries("[fe80::1]:443", tmp_path).count == 1
-    assert Doors().tries("10.0.0.1", tmp_path).count == 0
+    Doors().tries("[fe80::1]:443", lambda: tmp_path).sent("a")
+    assert Doors().tries("[fe80::1]:443", lambda: tmp_path).count == 1
+    assert Doors().tries("10.0.0.1", lambda: tmp_path).count == 0
     monkeypatch.setenv("SUPERNODE_RUN", "two")
-    assert Doors().tries("[fe80::1]:443", tmp_path).count == 0
+    assert Doors().tries("[fe80::1]:443", lambda: tmp_path).count == 0
     monkeypatch.setenv("SUPERNODE_RUN", "one")
     (path,) = tmp_path.glob("logins/*.json")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.write_text(json.dumps({**json.loads(path.read_text()), "at": 0}))
-    assert Doors().tries("[fe80::1]:443", tmp_path).count == 0
+    assert Doors().tries("[fe80::1]:443", lambda: tmp_path).count == 0
     path.write_text("{")
-    again = Doors().tries("[fe80::1]:443", tmp_path)
+    again = Doors().tries("[fe80::1]:443", lambda: tmp_path)
     again.sent("a")
     again.taken("a")
     assert not path.exists()
+
+
+def test_what_cannot_be_counted_is_not_sent(tmp_path, monkeypatch):
+    monkeypatch.setenv("SUPERNODE_RUN", "one")
+
+    async def scenario(stand):
+        stand.scene.state.joinpath("logins").write_text("in the way")
+        tried = hear_and_say_nothing(stand)
+        inputs = {**stand.wanted(), "status": "ready"}
+        assert (await stand.read(inputs)).outputs == inputs
+        assert "logins" in stand.log.warnings[-1]
+        assert tried == []
+
+    async def go():
+        async with rack(tmp_path) as stand:
+            await scenario(stand)
+
+    asyncio.run(go())
 
 
 def test_a_password_that_is_refused_in_the_middle_of_a_job_is_not_sent_by_the_next(tmp_path):
