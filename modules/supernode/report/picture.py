@@ -196,7 +196,8 @@ def _switch(switch: Switch, box: Box, verdicts: Mapping[str, str]) -> str:
 
 def _host(host: Host, box: Box, verdicts: Mapping[str, str]) -> str:
     title = f"{host.name}\n{host.kind}, {host.slot}, {host.state}, {host.management.ip}"
-    note = host.slot if host.state == "active" else f"{host.slot} · {host.state}"
+    # Both words of a quarantined slot are wider than its card; the title has the slot.
+    note = {"active": host.slot, "quarantined": host.state}.get(host.state, f"{host.slot} · {host.state}")
     return _card(box, host.name, note, title, verdicts.get(host.name, "unchecked"), f"host {host.state}")
 
 
