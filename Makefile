@@ -7,7 +7,7 @@ PYTEST := $(BIN)/pytest -p no:cacheprovider
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo env SUPERNODE_CACHE=$(or $(SUPERNODE_CACHE),$(HOME)/.cache/supernode))
 STAGE := tools/stage
 
-.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test kills qemu bench clean
+.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test kills lies qemu bench clean
 
 help:  ## say what the targets are
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,7 +35,7 @@ unit: setup  ## unit, golden, error, role and rule tests: no root, no network
 	@$(PYTEST) -q -n 4 --dist loadfile
 
 stacks: engine  ## the Pulumi program with the real engine
-	@$(PYTEST) -q -m engine
+	@$(PYTEST) -q -m engine -n 3
 
 wheel: setup  ## the wheel in an empty folder: check, design, plan
 	@tools/wheel-test
@@ -45,6 +45,9 @@ lab-test: engine  ## end to end in the lab, with faults; needs root
 
 kills: engine  ## thirty kills of a run in the lab, each made whole by the next; needs root; the table is in kills.txt
 	@$(SUDO) KILLS_TABLE=$(CURDIR)/kills.txt $(PYTEST) -q -s -m kills tests/lab/test_kills.py
+
+lies: engine  ## a bring-up of twelve machines in the lab, each with a controller that lies in its own way; needs root
+	@$(SUDO) $(PYTEST) -q -m lies tests/lab/test_bmc_lies.py
 
 qemu: setup  ## the deploy ISO in a virtual machine with UEFI, from an empty disk to a login, and by HTTP boot
 	@$(SUDO) $(PYTEST) -q -m qemu

@@ -15,7 +15,7 @@ from supernode.lab import faults, inject
 from supernode.lab.bmc import kinds
 from supernode.workspace import EnvironmentFolder
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.lies
 
 NAME = "lies"
 DEADLINE_S = 80
