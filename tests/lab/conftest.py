@@ -26,3 +26,8 @@ def cluster():
         yield site
     finally:
         lab_site.forget(site)
+
+
+def pytest_collection_modifyitems(items):
+    """Let who shares the lab that stays up come last: other tests look at what is left on the machine."""
+    items.sort(key=lambda item: "cluster" in getattr(item, "fixturenames", ()))
