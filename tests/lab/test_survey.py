@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import time
 
 import pytest
 
@@ -43,17 +44,41 @@ def writes(text):
     return found
 
 
+def settle(site, cable, other):
+    """Wait until both ends of a cable hear who is there now: neighbours tell of themselves every few seconds.
+
+    Args:
+        cable, other: rows of cabling.csv; the cable's host end is plugged in at the other's leaf end.
+    """
+    for _ in range(60):
+        leaf = hears(site, other["b_device"], other["b_port"], "chassis.name")
+        host = hears(site, cable["a_device"], cable["a_port"], "port.ifname")
+        if (leaf, host) == ([cable["a_device"]], [other["b_port"]]):
+            return
+        time.sleep(1)
+    pytest.fail(f"{cable['cable']} does not settle: {leaf} {host}")
+
+
+def hears(site, device, port, what):
+    text = site.supernode("ssh", site.name, device, f"sudo -n lldpcli -f keyvalue show neighbors ports {port}")
+    return [line.partition("=")[2] for line in text.splitlines() if line.startswith(f"lldp.{port}.{what}=")]
+
+
 def test_the_proposal_is_the_labs_design_the_swapped_cable_is_listed_and_nothing_was_written(cluster, tmp_path):
     own = designed(cluster, cluster.name, tmp_path / "own")
     one, other = cable_of(own, "gpu-003", "rail2"), cable_of(own, "gpu-006", "rail2")
     proposed, log = tmp_path / cluster.name, tmp_path / "log"
     cables = (one["cable"], other["cable"])
     cluster.supernode("lab", "fault", cluster.name, "swap-cable", *cables)
+    settle(cluster, one, other)
+    settle(cluster, other, one)
     before = len(heard(cluster))
     try:
         found = cluster.json("survey", cluster.name, "--out", str(proposed), "--log", str(log), expect=1)
     finally:
         cluster.supernode("lab", "fault", cluster.name, "swap-cable", *cables, "--clear")
+    settle(cluster, one, one)
+    settle(cluster, other, other)
 
     assert designed(cluster, proposed, tmp_path / "design") == own
     assert found["differs"] == []
