@@ -51,6 +51,12 @@ class Site:
         return json.loads(self.supernode(*words, "--json", expect=expect, timeout=timeout))
 
 
+def last_run(site: Site):
+    """Return the record of the environment's newest run."""
+    newest = max((site.root / "runs" / site.name).glob("*-*-*/run.json"))
+    return json.loads(newest.read_text())
+
+
 def make(name: str, third_octet: int, **changes: str) -> Site:
     """Copy the lab environment as `name` in 198.18.<third_octet>.0/19; `changes` replaces texts in it.
 

@@ -57,11 +57,6 @@ def site():
         lab_site.forget(made)
 
 
-def last_run(site):
-    newest = max((site.root / "runs" / NAME).glob("*-*-*/run.json"))
-    return json.loads(newest.read_text())
-
-
 def records(site):
     slots = yaml.safe_load((site.folder / "machines.yml").read_text())["slots"]
     folder = EnvironmentFolder(NAME, site.folder, site.root)
@@ -78,7 +73,7 @@ def test_every_machine_is_in_service_or_its_lie_is_named(site):
 
     site.supernode("bringup", NAME, "--yes", expect=1, timeout=900)
 
-    run, stand = last_run(site), records(site)
+    run, stand = lab_site.last_run(site), records(site)
     print({stage["name"]: round(stage["ended"] - stage["started"]) for stage in run["stages"]})
     assert {stage["name"]: stage["outcome"] for stage in run["stages"] if stage["budget_s"]} == {
         "provision": "ok",

@@ -33,11 +33,6 @@ def site():
         lab_site.forget(made)
 
 
-def last_run(site):
-    newest = max((site.root / "runs" / NAME).glob("*-*-*/run.json"))
-    return json.loads(newest.read_text())
-
-
 def failing(run):
     return [f for f in run["findings"] if f["verdict"] == "fail"]
 
@@ -99,7 +94,7 @@ def test_swapped_and_slow_cable_are_named(site):
         site.supernode("bringup", NAME, "--yes", expect=1, timeout=1500)
 
     assert secret_search.was_shown(site, watch) == []
-    found = failing(last_run(site))
+    found = failing(lab_site.last_run(site))
     swap = next(f for f in found if set(f["cables"]) == {one, other})
     for cable in (one, other):
         row = rows[cable]
@@ -139,11 +134,11 @@ def test_mended_lab_ends_clean_and_a_second_run_changes_nothing(site):
     site.supernode("lab", "fault", NAME, "swap-cable", one, other, "--clear")
     site.supernode("lab", "fault", NAME, "slow-link", cable_of(rows, "gpu-006", "rail3"), "--clear")
 
-    before = last_run(site)["id"]
+    before = lab_site.last_run(site)["id"]
     run = site.json("lab", "up", NAME, timeout=900)  # what `make lab` runs: a lab that is there is entered again
 
     assert run["id"] > before
-    assert last_run(site)["id"] == run["id"]
+    assert lab_site.last_run(site)["id"] == run["id"]
     assert failing(run) == []
     assert run["exit_code"] == 0
     changed = [

@@ -33,11 +33,6 @@ def site():
         lab_site.forget(made)
 
 
-def last_run(site):
-    newest = max((site.root / "runs" / NAME).glob("*-*-*/run.json"))
-    return json.loads(newest.read_text())
-
-
 def design(site):
     folder = EnvironmentFolder(NAME, site.folder, site.root)
     return designing.build(spec.read(folder.texts()))
@@ -67,7 +62,7 @@ def test_the_run_ends_in_its_time_with_the_spare_active_and_both_named(site):
 
     site.supernode("bringup", NAME, "--yes", expect=1, timeout=900)
 
-    run, stand = last_run(site), records(site)
+    run, stand = lab_site.last_run(site), records(site)
     assert {stage["name"]: stage["outcome"] for stage in run["stages"] if stage["budget_s"]} == {
         "provision": "ok",
         "configure": "ok",
@@ -120,7 +115,7 @@ def test_all_come_back_in_spite_of_busy_and_slow_controllers(site):
 
     site.supernode("bringup", NAME, "--yes", timeout=900)
 
-    run, stand = last_run(site), records(site)
+    run, stand = lab_site.last_run(site), records(site)
     assert sum(row["state"] == "in_service" for row in stand.values()) == 8
     assert [f for f in run["findings"] if f["verdict"] != "pass"] == []
     restarted = {e["host"] for e in run["events"] if e["phase"] == "bios" and e["host"]}

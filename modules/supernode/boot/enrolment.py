@@ -15,7 +15,6 @@ import enum
 import hashlib
 import hmac
 import json
-import os
 import re
 import secrets
 import time
@@ -25,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from supernode.boot import cache as store
-from supernode.workspace import write_atomically
+from supernode.workspace import give, write_atomically
 
 TOKEN_FOR_S = 24 * 3600.0
 ARMED_FOR_S = 3600.0  # from filling the drive to the first read of it; a mark that nobody took away is void then
@@ -55,7 +54,8 @@ def arm(state: Path, host: str) -> None:
     """
     mark = _mark(state, host)
     write_atomically(mark, "", mode=0o600)
-    _hand_over(state, mark.parent, mark)  # the server has to take the mark away
+    for path in (mark.parent, mark):
+        give(path, state)  # the server has to take the mark away
 
 
 def armed(state: Path, host: str) -> bool:
@@ -90,7 +90,7 @@ def revoke(state: Path, host: str) -> None:
         if tokens.is_dir():
             with store.lock(tokens / f"{host}.lock"):
                 (tokens / f"{host}.json").unlink(missing_ok=True)
-            _hand_over(state, tokens / f"{host}.lock")
+            give(tokens / f"{host}.lock", state)
 
 
 @contextmanager
@@ -98,16 +98,9 @@ def making(state: Path, host: str) -> Iterator[None]:
     """Hold what only one may do at a time: give a host a medium, or take it away."""
     path = state / "serve" / "iso" / f"{host}.lock"
     with store.lock(path):
-        _hand_over(state, path.parent, path)
+        for made in (path.parent, path):
+            give(made, state)
         yield
-
-
-def _hand_over(state: Path, *paths: Path) -> None:
-    """Give what root made, under sudo, to the state's owner, whose server may be."""
-    if os.geteuid() == 0:
-        owner = state.stat()
-        for path in paths:
-            os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _mark(state: Path, host: str) -> Path:

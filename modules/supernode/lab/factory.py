@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -103,9 +102,8 @@ def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_
     labels.mkdir(mode=0o700, exist_ok=True)
     for row in artefacts.servers:
         workspace.write_atomically(labels / row.slot, factory.password(row.slot) + "\n", 0o600)
-    owner = folder.parent.stat()  # root started the lab, but whoever keeps the environment reads the sheets
-    for path in (folder, *folder.rglob("*")):
-        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+    for path in (folder, *folder.rglob("*")):  # root started the lab; whoever keeps it reads the sheets
+        workspace.give(path, folder.parent)
 
 
 def _machine(made: Identity, slot: str, kind: str) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Tokens are spent once, and a machine's word is kept only with a live one."""
 
 import json
+import os
 import stat
 
 import pytest
@@ -134,8 +135,8 @@ def test_a_mark_is_private_and_grows_old(tmp_path, monkeypatch):
 
 def test_a_mark_that_root_made_can_be_taken_away_by_the_environments_owner(tmp_path, monkeypatch):
     given = {}
-    monkeypatch.setattr(enrolment.os, "geteuid", lambda: 0)
-    monkeypatch.setattr(enrolment.os, "chown", lambda path, uid, gid, **_: given.update({path: uid}))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(os, "chown", lambda path, uid, gid, **_: given.update({path: uid}))
     enrolment.arm(tmp_path, "gpu-001")
     owner = tmp_path.stat().st_uid
     assert given == {tmp_path / "serve/armed": owner, tmp_path / "serve/armed/gpu-001": owner}
