@@ -57,8 +57,10 @@ def last_run(site: Site):
     return json.loads(newest.read_text())
 
 
-def make(name: str, third_octet: int, **changes: str) -> Site:
-    """Copy the lab environment as `name` in 198.18.<third_octet>.0/19; `changes` replaces texts in it.
+def make(name: str, third_octet: int, like: str = "slim", **changes: str) -> Site:
+    """Copy an environment as `name` in 198.18.<third_octet>.0/19; `changes` replaces texts in it.
+
+    `like` is "slim" (tests/lab/slim: machines and fabric alone, for tests of nothing else) or a folder of inventories/.
 
     The folder is always the same one, so that what a killed run left behind is found and stopped by the next.
     """
@@ -69,9 +71,11 @@ def make(name: str, third_octet: int, **changes: str) -> Site:
     PLACE.mkdir(mode=0o700, exist_ok=True)
     site.folder.mkdir(parents=True)
     root = site.root
-    text = (CHECKOUT / "inventories" / "lab" / "environment.yml").read_text()
+    source = CHECKOUT / "tests" / "lab" / "slim" if like == "slim" else CHECKOUT / "inventories" / like
+    own = "lab" if like == "slim" else like
+    text = (source / "environment.yml").read_text()
     text = re.sub(r"198\.18\.(\d+)\.", lambda m: f"198.18.{int(m[1]) + third_octet}.", text)
-    text = text.replace("name: lab\n", f"name: {name}\n")
+    text = text.replace(f"name: {own}\n", f"name: {name}\n")
     for old, new in changes.items():
         assert old in text, old
         text = text.replace(old, new)

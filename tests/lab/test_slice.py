@@ -26,7 +26,7 @@ NAME = "labtest"
 
 @pytest.fixture(scope="module")
 def site():
-    made = lab_site.make(NAME, 64)
+    made = lab_site.make(NAME, 64, like="lab")
     try:
         yield made
     finally:

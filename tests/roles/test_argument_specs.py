@@ -7,7 +7,7 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from supernode import design, packaged, spec
-from supernode.design import hostvars
+from supernode.design import hostvars, roles
 
 PLAYBOOKS = packaged.root() / "playbooks"
 LAB = packaged.root() / "inventories" / "lab" / "environment.yml"
@@ -18,19 +18,24 @@ def lab():
     return design.build(spec.read({"environment": LAB.read_text()}))
 
 
-def errors(specs, variables):
-    """What the validator says of one host's variables, over all roles; a key that belongs to no role is unsupported."""
+def errors(specs, variables, concerned=("base_system", "time_synced", "rails")):
+    """What the validator says of a host's variables, over its roles; a key of no role is unsupported."""
     found, left = [], dict(variables)
-    for role, options in specs.items():
+    for role in concerned:
+        options = specs[role]
         mine = {name: left.pop(name) for name in list(left) if name.startswith(f"{role}_")}
         found += ArgumentSpecValidator(options).validate(copy.deepcopy(mine)).error_messages
     return found + [f"{name} belongs to no role" for name in left]
 
 
 def test_every_host_of_the_lab_fits_every_role(lab, specs):
-    assert {host.name: errors(specs, hostvars.build(lab, host.name)) for host in lab.hosts} == {
-        host.name: [] for host in lab.hosts
-    }
+    concerned = {host.name: [role.name for role in roles.of(lab, host)] for host in lab.hosts}
+    found = {name: errors(specs, hostvars.build(lab, name), names) for name, names in concerned.items()}
+    assert found == {host.name: [] for host in lab.hosts}
+
+
+def test_every_role_on_disk_is_one_of_the_designs(specs):
+    assert set(specs) == {role.name for role in roles.ROLES}
 
 
 def test_a_misspelt_variable_is_refused(lab, specs):

@@ -75,11 +75,11 @@ class Site:
 
     def _compute(self, texts: Mapping[str, str]) -> Known:
         design = designing.build(spec.read(texts, name=self.folder.name))
-        made = image.find(design.environment.software, self._cache)
+        made = image.find(design.software(), self._cache)
         if made is None:
             hint = f"run `supernode image {self.folder.name}`"
             raise CouldNotRun("golden image", "is not built yet for these documents", hint)
-        repository = mirror.find(design.environment.software, made, self._cache)
+        repository = mirror.find(design.software(), made, self._cache)
         return Known(design, made, iso.base(made, self._cache), repository.path if repository else None)
 
     def iso(self, host: str, digest: str) -> Path | None:

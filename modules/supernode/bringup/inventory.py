@@ -4,6 +4,7 @@ nodes         every host that can be reached
 spares        those of them that wait for another to fail
 pool_<pool>   by pool
 rack_<rack>   by rack
+role_<role>   whom a role concerns: the hosts of its play
 unavailable   quarantined, late or failed: in no other group, so no play meets them
 """
 
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from supernode.design import hostvars
+from supernode.design import hostvars, roles
 from supernode.errors import CouldNotRun
 from supernode.records import DeviceOutput, Outputs
 
@@ -81,7 +82,7 @@ def build(design: Design, outputs: Outputs, state: Path, key: Path) -> Inventory
             groups[UNAVAILABLE].append(host.name)
             variables[host.name] = {"supernode_unavailable": reason}
             continue
-        for group in _groups(host):
+        for group in _groups(design, host):
             groups.setdefault(group, []).append(host.name)
         variables[host.name] = {
             **connection(output.address, design.environment.access.user, state, key),
@@ -125,8 +126,9 @@ def _known(outputs: Outputs) -> Iterator[str]:
             yield f"{device.address},{device.name} {kind} {blob}\n"
 
 
-def _groups(host: Host) -> tuple[str, ...]:
-    own = (NODES, group_name("pool", host.pool), group_name("rack", host.rack))
+def _groups(design: Design, host: Host) -> tuple[str, ...]:
+    named = (group_name("role", role.name) for role in roles.of(design, host))
+    own = (NODES, group_name("pool", host.pool), group_name("rack", host.rack), *named)
     return (*own, SPARES) if host.state == "spare" else own
 
 

@@ -21,7 +21,7 @@ def prepare(folder: EnvironmentFolder, design: Design, on_event: Callable[[Event
     def step(phase: str) -> Callable[[str], None]:
         return lambda line: on_event(Event(time.time(), "prepare", None, phase, State.PROGRESS, line))
 
-    software = design.environment.software
+    software = design.software()
     made = image.ensure(software, progress=step("image"))
     mirror.ensure(software, made, progress=step("mirror"))
     facts.write(folder, design, made, iso.base(made, progress=step("medium")))

@@ -32,7 +32,7 @@ def image(
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
         design = inputs.design(folder)
-        software = design.environment.software
+        software = design.software()
         made = images.ensure(software, progress=say)
         packages = mirror.ensure(software, made, progress=say)
         base = iso.base(made, progress=say)

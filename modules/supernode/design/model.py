@@ -16,7 +16,7 @@ from supernode import catalog
 from supernode.catalog import ServerKind, SwitchKind
 from supernode.design.columns import Columns, leaf_prefix
 from supernode.design.rows import Host, HostState, Link, RenderedFile, Rows, Switch
-from supernode.spec import Allocation, Environment, Identity, Machines, SlotState, sizing
+from supernode.spec import Allocation, Environment, Identity, Machines, SlotState, Software, sizing
 from supernode.units import MbitPerS, Metre
 
 # The first private 4-byte number (RFC 6996). All spines share it, so that no path leads from spine to spine.
@@ -81,9 +81,15 @@ class Design:
 
     def files(self, host: str) -> tuple[RenderedFile, ...]:
         """Return the files that roles place on a host, rendered."""
-        from supernode.design import render
+        from supernode.design import roles
 
-        return render.host_files(self, self.host(host))
+        return roles.files(self, self.host(host))
+
+    def software(self) -> Software:
+        """Return what images and the site's mirror hold: the packages are those of every role."""
+        from supernode.design import roles
+
+        return self.environment.software.model_copy(update={"packages": roles.packages(self)})
 
     def switch_files(self, switch: str) -> tuple[RenderedFile, ...]:
         """Return the whole configuration of a switch, rendered."""

@@ -41,15 +41,18 @@ def text(template: str, **values: Any) -> str:
     return _templates().get_template(template).render(**values)
 
 
-def host_files(design: Design, host: Host) -> tuple[RenderedFile, ...]:
-    """Return a host's files in the order of the roles that place them."""
-    return (
-        RenderedFile("/etc/chrony/chrony.conf", _chrony(design), role="time_synced"),
+def base_system(design: Design, host: Host) -> list[RenderedFile]:
+    """Return kernel settings, the neighbour protocol's and the names of the others."""
+    return [
         RenderedFile("/etc/sysctl.d/60-supernode.conf", text("host/sysctl.conf.j2"), role="base_system"),
         RenderedFile("/etc/lldpd.d/supernode.conf", _lldpd(host.name, "rail*"), role="base_system"),
         RenderedFile("/etc/hosts", _hosts(design, host), role="base_system"),
-        *_rails(design, host),
-    )
+    ]
+
+
+def time_synced(design: Design, _host: Host) -> list[RenderedFile]:
+    """Return the clock's configuration."""
+    return [RenderedFile("/etc/chrony/chrony.conf", _chrony(design), role="time_synced")]
 
 
 def _chrony(design: Design) -> str:
@@ -65,7 +68,8 @@ def _hosts(design: Design, host: Host) -> str:
     return text("host/hosts.j2", host=host, domain=design.environment.site.domain, names=names)
 
 
-def _rails(design: Design, host: Host) -> list[RenderedFile]:
+def rails(design: Design, host: Host) -> list[RenderedFile]:
+    """Return the names, addresses and routes of a host's rails."""
     nics = design.server_kind(host).nics
     names = {"rails": [{"name": f"rail{nic.rail}", "pci": nic.pci} for nic in nics]}
     files = [RenderedFile("/etc/supernode/rails.json", json.dumps(names, indent=2) + "\n", role="rails")]

@@ -275,10 +275,10 @@ def test_name_servers(monkeypatch):
         assert "no DNS message" in asyncio.run(servers.addresses_of("ntp.site", "127.0.0.1", port)).error
 
 
-def environment_at(address, port):
+def designed_at(address, port):
     text = LAB.replace("serve: {address: 198.18.31.253, port: 8443}", f"serve: {{address: {address}, port: {port}}}")
     assert text != LAB
-    return spec.read({"environment": text}).environment
+    return design.build(spec.read({"environment": text}))
 
 
 def test_the_boot_servers_place(tmp_path):
@@ -287,11 +287,11 @@ def test_the_boot_servers_place(tmp_path):
     folder = EnvironmentFolder("lab", place, tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert here.look(folder, environment_at("127.0.0.1", port), tmp_path).port is Port.OTHER
-    free = here.look(folder, environment_at("127.0.0.1", port), tmp_path)
+        assert here.look(folder, designed_at("127.0.0.1", port), tmp_path).port is Port.OTHER
+    free = here.look(folder, designed_at("127.0.0.1", port), tmp_path)
     assert (free.port, free.image, free.packages) == (Port.FREE, False, None)
     assert all(number > 0 for number in free.free_bytes.values())
-    assert here.look(folder, environment_at("203.0.113.77", 8443), tmp_path).port is Port.ELSEWHERE
+    assert here.look(folder, designed_at("203.0.113.77", 8443), tmp_path).port is Port.ELSEWHERE
     assert not (place / "secrets").exists()  # looking makes no key
 
 

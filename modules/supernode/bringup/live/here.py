@@ -15,22 +15,23 @@ from typing import Any
 from supernode.boot import cache as store
 from supernode.boot import image, media, mirror, pins, server
 from supernode.bringup.live.seen import HereSeen, Port
-from supernode.spec import Environment
+from supernode.design import Design
+from supernode.spec import Environment, Software
 from supernode.workspace import EnvironmentFolder
 
 LIMIT_S = 5.0
 
 
-def look(folder: EnvironmentFolder, environment: Environment, cache: Path | None = None) -> HereSeen:
+def look(folder: EnvironmentFolder, design: Design, cache: Path | None = None) -> HereSeen:
     """Look at everything; blocks for a few seconds at most, and makes nothing."""
-    cache = cache or store.default()
+    cache, environment = cache or store.default(), design.environment
     port, said = _port(environment)
     health = _ask(folder, environment, "/health") if port is Port.OTHER else None
     served, code = None, True
     if health is not None and health.get("environment") == folder.name:
         port, said, code = Port.OURS, "", health.get("code") == server.fingerprint()
         served = _ask(folder, environment, "/mirror/Release") is not None
-    made, packages = _packages(environment, cache)
+    made, packages = _packages(design.software(), cache)
     places = (cache, folder.root)
     return HereSeen(port, said, served, code, made, packages, {str(path): _free(path) for path in places})
 
@@ -69,12 +70,12 @@ def _ask(folder: EnvironmentFolder, environment: Environment, path: str) -> dict
     return {}
 
 
-def _packages(environment: Environment, cache: Path) -> tuple[bool, dict[str, str] | None]:
+def _packages(software: Software, cache: Path) -> tuple[bool, dict[str, str] | None]:
     """Return whether the image is built, and what image and mirror have together once both are."""
-    made = image.find(environment.software, cache)
+    made = image.find(software, cache)
     if made is None:
         return False, None
-    repository = mirror.find(environment.software, made, cache)
+    repository = mirror.find(software, made, cache)
     if repository is None:
         return True, None
     return True, {**pins.parse(made.lock.read_text(encoding="utf-8")), **repository.packages}

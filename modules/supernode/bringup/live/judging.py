@@ -221,13 +221,14 @@ def _serve(design: Design, seen: HereSeen) -> Finding:
 
 
 def _mirror(design: Design, seen: HereSeen) -> Iterator[Finding]:
-    wanted = ", ".join(design.environment.software.packages) or "no package"
+    packages = design.software().packages
+    wanted = ", ".join(packages) or "no package"
     if seen.packages is None:
         what = "the mirror" if seen.image else "image and mirror"
         hint = f"a run builds them, from the distribution's archive; `supernode image {design.name}` does it before"
         yield _advice("mirror", design.environment.software.suite, wanted=wanted, found=f"{what} not built", hint=hint)
         return
-    for package in design.environment.software.packages:
+    for package in packages:
         name, _, version = package.partition("=")
         found = seen.packages.get(name)
         if found is None or (version and found != version):

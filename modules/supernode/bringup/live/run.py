@@ -42,7 +42,7 @@ async def _look(folder: EnvironmentFolder, design: Design, tell: Tell) -> Seen:
         _switches(folder, design, count),
         asyncio.gather(*map(servers.time_of, design.environment.site.time_servers)),
         _names(design),
-        asyncio.to_thread(here.look, folder, design.environment),
+        asyncio.to_thread(here.look, folder, design),
     )
     return Seen(tuple(found[0]), tuple(found[1]), tuple(found[2]), tuple(found[3]), found[4])
 

@@ -1,0 +1,88 @@
+"""The roles that configure hosts: what each gives to a host, what it installs there, and whom it concerns.
+
+A role is one row here, one folder under playbooks/roles and one play over the group `role_<name>`. The order is that of
+playbooks/site.yml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from supernode.design import render
+from supernode.design.rows import Host, RenderedFile
+
+if TYPE_CHECKING:
+    from supernode.design.model import Design
+
+
+def _everybody(_design: Design, _host: Host) -> bool:
+    return True
+
+
+def _nothing(_design: Design, _host: Host) -> Mapping[str, Any]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Role:
+    """One role.
+
+    Attributes:
+        files: the files that it places on a host: the variable `<role>_files`.
+        packages: what it installs, as apt arguments: the variable `<role>_packages`; None for a role that installs
+            nothing. The site's mirror holds all of it.
+        applies: whom it concerns.
+        variables: what else it is told, each key beginning with its name.
+    """
+
+    name: str
+    files: Callable[[Design, Host], Sequence[RenderedFile]]
+    packages: Callable[[Design], Sequence[str]] | None = None
+    applies: Callable[[Design, Host], bool] = _everybody
+    variables: Callable[[Design, Host], Mapping[str, Any]] = _nothing
+
+
+ROLES = (
+    Role("base_system", render.base_system, lambda design: design.environment.software.packages),
+    Role("time_synced", render.time_synced),
+    Role("rails", render.rails),
+)
+
+
+def of(design: Design, host: Host) -> Iterator[Role]:
+    """Yield the roles that concern a host, in the order of the play."""
+    return (role for role in ROLES if role.applies(design, host))
+
+
+def files(design: Design, host: Host) -> tuple[RenderedFile, ...]:
+    """Return the files of all roles of a host."""
+    return tuple(file for role in of(design, host) for file in role.files(design, host))
+
+
+def packages(design: Design) -> tuple[str, ...]:
+    """Return what any host of an environment installs, each once, in the order of the roles."""
+    wanted = (name for role in ROLES if role.packages for name in role.packages(design))
+    return tuple(dict.fromkeys(wanted))
+
+
+def variables(design: Design, host: Host) -> dict[str, Any]:
+    """Return the variables of every role of a host.
+
+    Raises:
+        KeyError: a rendered file names another role than its own, so nothing would place it.
+    """
+    found: dict[str, Any] = {}
+    for role in of(design, host):
+        placed = role.files(design, host)
+        strangers = [file.path for file in placed if file.role != role.name]
+        if strangers:
+            raise KeyError(f"role {role.name} renders {', '.join(strangers)} for another")
+        if role.packages:
+            found[f"{role.name}_packages"] = list(role.packages(design))
+        found[f"{role.name}_files"] = [
+            {"path": file.path, "content": file.content, "mode": file.mode, "owner": file.owner} for file in placed
+        ]
+        found |= role.variables(design, host)
+    return found
