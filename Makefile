@@ -7,7 +7,7 @@ PYTEST := $(BIN)/pytest -p no:cacheprovider
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo env SUPERNODE_CACHE=$(or $(SUPERNODE_CACHE),$(HOME)/.cache/supernode))
 STAGE := tools/stage
 
-.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test kills lies qemu bench clean
+.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test core operations kills lies qemu bench clean
 
 help:  ## say what the targets are
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -40,8 +40,14 @@ stacks: engine  ## the Pulumi program with the real engine
 wheel: setup  ## the wheel in an empty folder: check, design, plan
 	@tools/wheel-test
 
-lab-test: engine  ## end to end in the lab, with faults; needs root
-	@$(SUDO) $(PYTEST) -q -m lab
+lab-test: engine  ## each kind of environment end to end in the lab, with faults; needs root
+	@$(SUDO) $(PYTEST) -q -m lab --durations=12
+
+core: engine  ## what the lab and the checks are made of, and a run that is killed or held up; needs root
+	@$(SUDO) $(PYTEST) -q -m core --durations=12
+
+operations: engine  ## the life of a cluster in the lab: exchange, lost state, survey, shares, every kill; needs root
+	@$(SUDO) $(PYTEST) -q -m operations --durations=12
 
 kills: engine  ## thirty kills of a run in the lab, each made whole by the next; needs root; the table is in kills.txt
 	@$(SUDO) KILLS_TABLE=$(CURDIR)/kills.txt $(PYTEST) -q -s -m kills tests/lab/test_kills.py
@@ -63,6 +69,7 @@ test:  ## check + every test; prints the minutes of each stage
 	@$(STAGE) wheel $(MAKE) --no-print-directory wheel
 	@$(STAGE) stacks $(MAKE) --no-print-directory stacks
 	@$(STAGE) lab $(MAKE) --no-print-directory lab-test
+	@$(STAGE) core $(MAKE) --no-print-directory core
 	@$(STAGE) qemu $(MAKE) --no-print-directory qemu
 	@$(STAGE) --summary
 

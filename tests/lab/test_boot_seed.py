@@ -21,7 +21,7 @@ from supernode import design, spec
 from supernode.boot import image, media, mirror
 from supernode.spec import Identity, Machines, SlotRecord
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.core, pytest.mark.timeout(600)]
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = (ROOT / "inventories/lab/environment.yml").read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 import lab_site
 import pytest
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.operations
 
 CHANGED = ("gpu-002", "gpu-004", "gpu-007")
 FILE = "/etc/sysctl.d/60-supernode.conf"

@@ -10,7 +10,7 @@ import lab_site
 import pytest
 import yaml
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.operations
 
 LABS = Path("/var/lib/supernode-lab")
 HOST = "gpu-003"

@@ -8,7 +8,7 @@ from supernode import design, packaged, spec
 from supernode.boot import cache
 from supernode.lab import nos
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.core
 
 
 @pytest.fixture(scope="module")

@@ -48,8 +48,13 @@ def _keep(made):
         Path(os.environ["KILLS_TABLE"]).write_text(text)
 
 
-def _named(kills):
-    return [pytest.param(kill, id=f"{kill.what}-{kill.when}-{kill.seed}") for kill in kills]
+def _named(kills, core=()):
+    return [
+        pytest.param(
+            kill, id=f"{kill.what}-{kill.when}-{kill.seed}", marks=[pytest.mark.core] if kill.when in core else []
+        )
+        for kill in kills
+    ]
 
 
 def _holds(site, kill):
@@ -62,8 +67,8 @@ def _holds(site, kill):
     assert outcome.converged, f"{kill}:\n{outcome.said}"
 
 
-@pytest.mark.lab
-@pytest.mark.parametrize("kill", _named(SHORT))
+@pytest.mark.operations
+@pytest.mark.parametrize("kill", _named(SHORT, core=("create", "ansible")))
 def test_a_killed_run_is_made_whole_by_the_next(site, kill):
     _holds(site, kill)
 
@@ -74,8 +79,8 @@ def test_kill(site, kill):
     _holds(site, kill)
 
 
-@pytest.mark.lab
-@pytest.mark.parametrize("moment", ["lock", "ansible", "verify"])
+@pytest.mark.operations
+@pytest.mark.parametrize("moment", ["lock", pytest.param("ansible", marks=pytest.mark.core), "verify"])
 def test_ctrl_c_ends_a_run_in_order_says_how_to_go_on_and_leaves_nothing(site, moment):
     kill_matrix.ready(site, Kill("ctrl-c", moment, 1))
     run = kill_matrix.Run(site)

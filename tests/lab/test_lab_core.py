@@ -26,7 +26,7 @@ from supernode.lab import capacity, shared, starter
 from supernode.lab.places import labs_root
 from supernode.packaged import root
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.core, pytest.mark.timeout(900)]
 
 ONE, TWO = "gpu-001", "gpu-002"
 LEAF0, LEAF1 = "su01-leaf0", "su01-leaf1"

@@ -7,7 +7,7 @@ import tarfile
 
 import pytest
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.operations
 
 
 def live(site, expect):

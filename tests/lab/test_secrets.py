@@ -11,7 +11,7 @@ from base64 import b64encode
 import pytest
 import secret_watch
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.core
 
 SECRET = "planted-" + "a1b2c3d4e5"
 

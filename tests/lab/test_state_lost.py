@@ -10,7 +10,7 @@ from pathlib import Path
 import lab_site
 import pytest
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.operations
 
 LABS = Path("/var/lib/supernode-lab")
 WRITE = re.compile(r"lab\.bmc\.front: \S+: (?!POST /redfish/v1/SessionService/Sessions:|DELETE \S+/Sessions/\S+:)")

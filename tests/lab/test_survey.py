@@ -11,7 +11,7 @@ import pytest
 from supernode.clients import looking
 from supernode.lab.places import Places
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.operations
 CHANGE = re.compile(r": (POST|PATCH|PUT|DELETE) /redfish")
 LINE = re.compile(r"(\S+) (\S+) (.*) -> (-?\d+) in \d+\.\d\d s")
 

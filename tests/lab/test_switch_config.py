@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from frr_switch import inside, switch
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.core, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")

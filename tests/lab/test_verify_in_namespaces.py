@@ -23,7 +23,7 @@ from supernode.verify.facts import flows
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "verify"))
 from world import expectations
 
-pytestmark = [pytest.mark.lab, pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")]
+pytestmark = [pytest.mark.core, pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")]
 
 PREFIX = "vfy-"
 SEEN_HERE = {"reach", "cabling", "ports", "rails", "mtu", "rate", "fib"}
