@@ -1,8 +1,9 @@
 """The three documents of an environment, read and checked: text in, frozen types or every problem at once out."""
 
 from supernode.spec.allocation import Allocation, HostBlock, Places, SwitchBlock, UplinkBlock, allocation_text
-from supernode.spec.environment import Environment, Fabric, Pool, Rack, Software, references
+from supernode.spec.environment import Environment, Fabric, Pool, Rack, Software
 from supernode.spec.machines import PINS, Identity, Machines, SlotRecord, SlotState, machines_text
+from supernode.spec.parts import references
 from supernode.spec.reading import Inputs, locate, read
 from supernode.spec.schema import schema_text
 

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field
 
-from supernode.spec.environment import Document
+from supernode.spec.parts import Document
 
 Number = Annotated[int, Field(ge=0)]
 Count = Annotated[int, Field(ge=1)]

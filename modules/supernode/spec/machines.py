@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import Field
 
-from supernode.spec.environment import Document
+from supernode.spec.parts import Document
 
 
 class SlotState(StrEnum):
