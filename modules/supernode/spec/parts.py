@@ -1,4 +1,4 @@
-"""What every part of environment.yml is made of: documents that are closed and frozen, and the types of their values."""
+"""What every part of environment.yml is made of: closed, frozen documents, and the types of their values."""
 
 from __future__ import annotations
 
