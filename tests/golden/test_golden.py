@@ -36,6 +36,7 @@ def artefacts(found):
     yield "cabling.csv", "".join(export.cabling_csv(found))
     yield "bmc.csv", "".join(export.bmc_csv(found))
     yield "switches.csv", "".join(export.switches_csv(found))
+    yield "cooling.csv", "".join(export.cooling_csv(found))
     yield "site.json", "".join(export.site_json(found))
     files = {h.name: found.files(h.name) for h in found.hosts} | {
         s.name: found.switch_files(s.name) for s in found.switches

@@ -1,14 +1,21 @@
-"""Hardware kinds as data: what a server or a switch of a kind has; each file under data/ names its source."""
+"""Hardware kinds as data: what a machine, switch or cooling unit has; each file under data/ names its source."""
 
-from supernode.catalog.kinds import server, server_kinds, switch, switch_kinds
+from supernode.catalog.cdu import CduKind, DetectorInput, Register, Signal
+from supernode.catalog.kinds import cdu, cdu_kinds, server, server_kinds, switch, switch_kinds
 from supernode.catalog.model import BiosAttribute, Disk, Nic, ServerKind, SwitchKind
 
 __all__ = [
     "BiosAttribute",
+    "CduKind",
+    "DetectorInput",
     "Disk",
     "Nic",
+    "Register",
     "ServerKind",
+    "Signal",
     "SwitchKind",
+    "cdu",
+    "cdu_kinds",
     "server",
     "server_kinds",
     "switch",

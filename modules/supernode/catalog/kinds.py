@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from supernode.catalog.cdu import CduKind, kind_of
 from supernode.catalog.model import BiosAttribute, Disk, Nic, ServerKind, SwitchKind
 from supernode.units import parse_rate
 
@@ -33,6 +34,11 @@ def server_kinds() -> tuple[str, ...]:
 def switch_kinds() -> tuple[str, ...]:
     """Return the names of all switch kinds."""
     return _names("switch")
+
+
+def cdu_kinds() -> tuple[str, ...]:
+    """Return the names of all kinds of cooling units."""
+    return _names("cdu")
 
 
 def _document(name: str, known: tuple[str, ...], sort: str) -> dict[str, Any]:
@@ -70,3 +76,13 @@ def switch(kind: str) -> SwitchKind:
     row["rate"] = parse_rate(row["rate"])
     row["splits"] = tuple(row["splits"])
     return SwitchKind(name=kind, **row)
+
+
+@cache
+def cdu(kind: str) -> CduKind:
+    """Return a kind of cooling unit.
+
+    Raises:
+        KeyError: no such kind; its text lists those that exist.
+    """
+    return kind_of(kind, _document(kind, cdu_kinds(), "cdu"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def design(
     environment: Annotated[str, typer.Argument(help="a folder under inventories/, or a path")],
     out: Annotated[
-        Path | None, typer.Option(help="write cabling.csv, bmc.csv, switches.csv, site.json and all files")
+        Path | None, typer.Option(help="write cabling.csv, bmc.csv, switches.csv, cooling.csv, site.json and all files")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print hosts, switches and cables as JSON")] = False,
 ) -> None:
@@ -65,6 +65,7 @@ def write(computed: Design, folder: Path) -> int:
         "cabling.csv": export.cabling_csv(computed),
         "bmc.csv": export.bmc_csv(computed),
         "switches.csv": export.switches_csv(computed),
+        "cooling.csv": export.cooling_csv(computed),
         "site.json": export.site_json(computed),
     }
     folder.mkdir(parents=True, exist_ok=True)
@@ -126,6 +127,8 @@ def _facts(computed: Design) -> Iterable[tuple[str, str]]:
     for name in ("management", "bmc", "loopbacks", "rails"):
         network = getattr(networks, name)
         yield f"network {name}", f"{network.cidr}" + (f", gateway {network.gateway}" if network.gateway else "")
+    for unit in computed.cooling:
+        yield f"cooling {unit.name}", f"{unit.kind} at {unit.address}, racks {', '.join(unit.racks)}"
     yield "stacks", ", ".join(f"{name} ({count})" for name, count in computed.stack_sizes().items())
     bound = sum(1 for slot in computed.slots if slot in computed.machines.slots)
     yield "machines", f"{bound} of {len(computed.slots)} slots are bound in machines.yml"

@@ -91,6 +91,8 @@ def site_addresses(env: Environment) -> Iterator[tuple[Path, IPv4Address]]:
     for index, address in enumerate(env.site.name_servers):
         yield ("site", "name_servers", index), address
     yield ("site", "serve", "address"), env.site.serve.address
+    for index, unit in enumerate(env.cooling.units if env.cooling else ()):
+        yield ("cooling", "units", index, "address"), unit.address
 
 
 def reserved(env: Environment, network: IPv4Network) -> set[int]:

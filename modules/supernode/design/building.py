@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from typing import Any
 
 from supernode import catalog
 from supernode.design import allocating, columns
@@ -48,10 +49,11 @@ def build(inputs: Inputs) -> Design:
 def _digest(env: Environment, allocation: Allocation, machines: Machines) -> str:
     """Hash what the design reads: of machines.yml, only which machine it is, and who is spare or quarantined."""
     telling = {SlotState.SPARE, SlotState.QUARANTINED}
-    kinds = [catalog.server(pool.kind) for pool in env.pools] + [
+    kinds: list[Any] = [catalog.server(pool.kind) for pool in env.pools] + [
         catalog.switch(env.fabric.leaf),
         catalog.switch(env.fabric.spine),
     ]
+    kinds += [catalog.cdu(unit.kind) for unit in env.cooling.units] if env.cooling else []
     document = {
         "environment": env.model_dump(mode="json"),
         "allocation": allocation.model_dump(mode="json"),

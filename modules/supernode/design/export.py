@@ -35,6 +35,14 @@ def switches_csv(design: Design) -> Iterator[str]:
         yield f"{row.slot},{row.name},{row.kind},{row.management}\n"
 
 
+def cooling_csv(design: Design) -> Iterator[str]:
+    """Yield cooling.csv line by line; `ca` is the file that signs the unit's certificate, no secret is in it."""
+    yield "unit,kind,address,port,racks,username,ca\n"
+    for row in design.cooling:
+        racks = " ".join(row.racks)
+        yield f"{row.name},{row.kind},{row.address},{row.port},{racks},{row.username},{row.ca}\n"
+
+
 def site_json(design: Design) -> Iterator[str]:
     """Yield site.json."""
     site = design.environment.site

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from supernode import catalog
 from supernode.catalog import ServerKind, SwitchKind
 from supernode.design.columns import Columns, leaf_prefix
+from supernode.design.cooling import CoolingUnit, units
 from supernode.design.rows import Host, HostState, Link, RenderedFile, Rows, Switch
 from supernode.spec import Allocation, Environment, Identity, Machines, SlotState, Software, sizing
 from supernode.units import MbitPerS, Metre
@@ -55,6 +56,15 @@ class Design:
     def links(self) -> Sequence[Link]:
         """All cables, by their number."""
         return Rows(len(self.columns.links), self._link)
+
+    @cached_property
+    def cooling(self) -> tuple[CoolingUnit, ...]:
+        """All cooling units, in the order of the document; none where nothing is cooled by liquid."""
+        return units(self.environment)
+
+    def cooling_of(self, rack: str) -> CoolingUnit | None:
+        """Return the unit that cools a rack, if any."""
+        return next((unit for unit in self.cooling if rack in unit.racks), None)
 
     def host(self, name: str) -> Host:
         """Return a host by name; KeyError when there is none."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from supernode import catalog
 from supernode.errors import Path, Problem
-from supernode.spec import sizing
+from supernode.spec import cooling, sizing
 from supernode.spec.allocation import Allocation
 from supernode.spec.environment import Environment, Network, Pool
 from supernode.spec.machines import Machines
@@ -26,7 +26,7 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
         env: the environment; at `broken` it holds stand-ins.
         broken: paths whose values were wrong by themselves: nothing more is said about these.
     """
-    problems = [problem for check in (_networks, _names, _kinds, _bmc) for problem in check(env)]
+    problems = [problem for check in (_networks, _names, _kinds, _bmc, cooling.consistency) for problem in check(env)]
     doubtful = {str(path[0]) for path in (*broken, *(p.path for p in problems)) if path}
     problems += (*_bios(env), *_minimum(env), *_deadline(env))
     if not doubtful & {"pools", "fabric", "racks"}:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from supernode.spec.cooling import Cooling
 from supernode.spec.parts import Document, HostName, Name, Plain, Rate, Reference
 
 
@@ -187,3 +188,4 @@ class Environment(Document):
     stacks: Stacks = Stacks()
     budgets: Budgets = Budgets()
     verify: Verify = Verify()
+    cooling: Cooling | None = None

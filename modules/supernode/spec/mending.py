@@ -62,6 +62,8 @@ def _stand_in(model: Any, holder: Any, path: Path, index: int) -> None:
 
 def step(annotation: Any, part: str | int) -> tuple[Any, FieldInfo | None]:
     """Return the annotation of a part, and its field where it is one of a model; an unknown key has neither."""
+    if typing.get_origin(annotation) in (types.UnionType, typing.Union):  # a section that may be left out
+        annotation = next((a for a in typing.get_args(annotation) if a is not type(None)), annotation)
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         for name, field in annotation.model_fields.items():
             if (field.alias or name) == part:

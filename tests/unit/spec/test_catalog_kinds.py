@@ -24,7 +24,22 @@ def test_switch_kinds(name):
     assert kind.port_name(0, 0, 1) == "swp1"
 
 
-@pytest.mark.parametrize("find", [catalog.server, catalog.switch])
+@pytest.mark.parametrize("name", catalog.cdu_kinds())
+def test_cooling_unit_kinds(name):
+    kind = catalog.cdu(name)
+    assert kind.source
+    assert (kind.protocol == "modbus") == bool(kind.registers) == bool(kind.sequence) == bool(kind.max_block)
+    points = [signal.point for signal in kind.signals]
+    assert len(set(points)) == len(points)
+    assert {"secondary_flow", "secondary_supply_temperature"} <= set(points)
+    assert all(signal.low < signal.high for signal in kind.signals)
+    taken = [r.address + n for r in kind.registers for n in range(r.size)]
+    assert len(set(taken)) == len(taken)
+    bits = [bit for d in kind.detectors for bit in (d.wet, d.broken)]
+    assert len(set(bits)) == len(bits)
+
+
+@pytest.mark.parametrize("find", [catalog.server, catalog.switch, catalog.cdu])
 def test_an_unknown_kind_lists_the_known(find):
     with pytest.raises(KeyError, match="known: "):
         find("nonesuch")
