@@ -18,7 +18,7 @@ from pathlib import Path
 from supernode import design as designing
 from supernode import plan as planning
 from supernode import spec, workspace
-from supernode.bringup import configure, killed, lock, machines, pacing, prepare, second_look, stragglers
+from supernode.bringup import configure, killed, lock, machines, pacing, placing, prepare, second_look, stragglers
 from supernode.bringup.clock import Clock
 from supernode.bringup.planned import last_design, load_plan
 from supernode.bringup.provisioning import Provisioning, write_outputs
@@ -152,6 +152,7 @@ class Bringup:
             self.unconfigured = machines.never_served(self.design)
         if "configure" in wanted:
             with self.clock.stage("configure"):
+                placing.place(self.folder, self.design, outputs, self._event)
                 done = configure.run(self.folder, self.design, outputs, self._event, self.run_folder.path)
             bad = machines.unconfigured(self.design, outputs, done.stats)
             ready = [host.name for host in self.design.hosts if host.name in done.stats or host.name in bad]

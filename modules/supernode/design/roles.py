@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from supernode.design import render
-from supernode.design.rows import Host, RenderedFile
+from supernode.design.rows import Host, Placed, RenderedFile
 
 if TYPE_CHECKING:
     from supernode.design.model import Design
@@ -25,6 +25,10 @@ def _nothing(_design: Design, _host: Host) -> Mapping[str, Any]:
     return {}
 
 
+def _no_secrets(_design: Design, _host: Host) -> Sequence[Placed]:
+    return ()
+
+
 @dataclass(frozen=True)
 class Role:
     """One role.
@@ -35,6 +39,7 @@ class Role:
             nothing. The site's mirror holds all of it.
         applies: whom it concerns.
         variables: what else it is told, each key beginning with its name.
+        placed: what no variable may carry, a secret above all: `bringup.placing` puts it on the host before the plays.
     """
 
     name: str
@@ -42,6 +47,7 @@ class Role:
     packages: Callable[[Design], Sequence[str]] | None = None
     applies: Callable[[Design, Host], bool] = _everybody
     variables: Callable[[Design, Host], Mapping[str, Any]] = _nothing
+    placed: Callable[[Design, Host], Sequence[Placed]] = _no_secrets
 
 
 ROLES = (
@@ -59,6 +65,11 @@ def of(design: Design, host: Host) -> Iterator[Role]:
 def files(design: Design, host: Host) -> tuple[RenderedFile, ...]:
     """Return the files of all roles of a host."""
     return tuple(file for role in of(design, host) for file in role.files(design, host))
+
+
+def placed(design: Design, host: Host) -> tuple[Placed, ...]:
+    """Return what is put on a host over ssh, for all its roles."""
+    return tuple(row for role in of(design, host) for row in role.placed(design, host))
 
 
 def packages(design: Design) -> tuple[str, ...]:

@@ -13,6 +13,9 @@ from supernode.units import MbitPerS, Metre
 HostState = Literal["active", "spare", "quarantined"]
 
 
+CREDENTIALS = "/etc/supernode/credentials"
+
+
 @dataclass(frozen=True)
 class Host:
     """A server by its designed name.
@@ -105,6 +108,29 @@ class RenderedFile:
     mode: str = "0644"
     owner: str = "root"
     role: str = ""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What a host needs and no variable may carry: a secret, or a file that the operator has.
+
+    It is put over ssh into /etc/supernode/credentials (root's alone), from where a unit takes it by LoadCredential.
+
+    Attributes:
+        name: the file's name there.
+        source: a reference (`file:`, `vault:`, `exec:`), or the path of a file that is no secret, from the
+            environment's folder.
+        unit: is restarted, where it runs, when this is another than before.
+    """
+
+    name: str
+    source: str
+    unit: str
+
+    @property
+    def path(self) -> str:
+        """Where it lies on the host."""
+        return f"{CREDENTIALS}/{self.name}"
 
 
 Row = TypeVar("Row")
