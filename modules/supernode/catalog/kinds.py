@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from supernode.catalog import topology
 from supernode.catalog.cdu import CduKind, kind_of
 from supernode.catalog.model import BiosAttribute, Disk, Nic, ServerKind, SwitchKind
 from supernode.units import parse_rate
@@ -56,7 +57,12 @@ def server(kind: str) -> ServerKind:
     """
     row = _document(kind, server_kinds(), "server")
     rate = parse_rate(row.pop("nic_rate"))
-    row["nics"] = tuple(Nic(rail, pci, rate) for rail, pci in enumerate(row["nics"]))
+    hcas = row.pop("hcas", None) or [""] * len(row["nics"])
+    row["nics"] = tuple(
+        Nic(rail, pci, rate, hca) for rail, (pci, hca) in enumerate(zip(row["nics"], hcas, strict=True))
+    )
+    row["gpu_pci"] = tuple(row.get("gpu_pci", ()))
+    row["topology"] = topology.read(row.get("topology"))
     row["disk"] = Disk(**row["disk"])
     row["bios"] = {
         name: BiosAttribute(entry["type"], entry["default"], tuple(entry.get("values", ())))

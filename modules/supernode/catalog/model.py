@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from supernode.catalog.topology import Topology
 from supernode.units import MbitPerS, format_rate
 
 
@@ -16,11 +17,13 @@ class Nic:
     Attributes:
         rail: 0-based, in the order of the PCI addresses.
         pci: full address, e.g. "0000:18:00.0".
+        hca: the name of its RDMA device, e.g. "mlx5_0"; empty where no source says it.
     """
 
     rail: int
     pci: str
     rate: MbitPerS
+    hca: str = ""
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,13 @@ class ServerKind:
     Attributes:
         source: where the figures come from.
         gpu: what the accelerators are called.
+        gpu_pci: the accelerators' full addresses by their numbers; empty where no source says them.
         bios: the attribute registry; empty where only the machine itself knows it.
         firmware: the baseline, component to version; empty where none is fixed.
         management_pci: empty where deliveries of one kind differ.
         power_w: the most it draws; None where no source was read.
+        management_port: what the kernel calls the management port; empty where deliveries of one kind differ.
+        topology: its inside, for its collective library; None where no source was read.
     """
 
     name: str
@@ -84,6 +90,9 @@ class ServerKind:
     bios: Mapping[str, BiosAttribute]
     firmware: Mapping[str, str]
     power_w: int | None
+    gpu_pci: tuple[str, ...] = ()
+    management_port: str = ""
+    topology: Topology | None = None
 
 
 @dataclass(frozen=True)
