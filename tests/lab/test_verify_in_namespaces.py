@@ -23,7 +23,7 @@ from supernode.verify.facts import flows
 sys.path.insert(0, str(Path(__file__).parents[1] / "unit" / "verify"))
 from world import expectations
 
-pytestmark = [pytest.mark.core, pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")]
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces need root")
 
 PREFIX = "vfy-"
 SEEN_HERE = {"reach", "cabling", "ports", "rails", "mtu", "rate", "fib"}
@@ -157,6 +157,7 @@ def only(fabric: Fabric) -> tuple[str, list[Finding]]:
     return next(iter(found.items()))
 
 
+@pytest.mark.core
 def test_a_healthy_fabric_is_seen_as_healthy(fabric):
     rows = fabric.findings()
     bad = [(r.check, r.place, r.found, r.evidence) for r in rows if r.verdict is not Verdict.PASS]
@@ -164,6 +165,7 @@ def test_a_healthy_fabric_is_seen_as_healthy(fabric):
     assert {row.check for row in rows} == SEEN_HERE
 
 
+@pytest.mark.core
 def test_exchanged_cables_are_named_at_both_plugs(fabric):
     one, two = ("su01-leaf0", "swp2"), ("su01-leaf1", "swp2")
     hosts = ("gpu-002", "rail0"), ("gpu-002", "rail1")
@@ -186,6 +188,7 @@ def test_exchanged_cables_are_named_at_both_plugs(fabric):
     assert rows[0].cables == (first, second)
 
 
+@pytest.mark.core
 def test_a_slow_cable_is_named(fabric):
     fabric.shape(("su01-leaf1", "swp3"), 4)
     try:
@@ -199,6 +202,7 @@ def test_a_slow_cable_is_named(fabric):
     assert rate.endswith("of 10 Mbit/s towards gpu-003:rail1")
 
 
+@pytest.mark.operations
 def test_a_missing_cable_and_a_small_mtu_are_two_causes(fabric):
     fabric.unplug(("su01-leaf0", "swp49"))
     sh(f"ip -n {PREFIX}su01-leaf1 link set swp1 mtu 1500")
