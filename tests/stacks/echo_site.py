@@ -54,7 +54,7 @@ class Site:
         self, *, hosts: int = 2, spares: int = 0, limit: int = 400, edit=lambda text: text
     ) -> designing.Design:
         """Write the documents, allocate, bind every slot, and write what boot would have prepared."""
-        text = (packaged.root() / "inventories" / "lab" / "environment.yml").read_text()
+        text = (packaged.root() / "tests" / "lab" / "slim" / "environment.yml").read_text()
         text = text.replace("count: 8", f"count: {hosts}").replace("spares: 1", f"spares: {spares}")
         self.folder.write("environment", edit(text + f"\nstacks: {{limit: {limit}}}\n"))
         saved = self.folder.document("allocation")

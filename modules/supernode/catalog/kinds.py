@@ -12,7 +12,7 @@ import yaml
 from supernode.catalog import topology
 from supernode.catalog.cdu import CduKind, kind_of
 from supernode.catalog.model import BiosAttribute, Disk, Nic, ServerKind, SwitchKind
-from supernode.units import parse_rate
+from supernode.units import MbitPerS, parse_rate
 
 
 @cache
@@ -56,7 +56,7 @@ def server(kind: str) -> ServerKind:
         KeyError: no such kind; its text lists those that exist.
     """
     row = _document(kind, server_kinds(), "server")
-    rate = parse_rate(row.pop("nic_rate"))
+    rate = parse_rate(row.pop("nic_rate")) if row["nics"] else MbitPerS(0)
     hcas = row.pop("hcas", None) or [""] * len(row["nics"])
     row["nics"] = tuple(
         Nic(rail, pci, rate, hca) for rail, (pci, hca) in enumerate(zip(row["nics"], hcas, strict=True))

@@ -66,8 +66,9 @@ class ServerKind:
 
     Attributes:
         source: where the figures come from.
-        gpu: what the accelerators are called.
+        gpu: what the accelerators are called; empty where there are none.
         gpu_pci: the accelerators' full addresses by their numbers; empty where no source says them.
+        nics: empty for a kind that makes a service pool: no leaf, no rail, no cable.
         bios: the attribute registry; empty where only the machine itself knows it.
         firmware: the baseline, component to version; empty where none is fixed.
         management_pci: empty where deliveries of one kind differ.

@@ -35,7 +35,7 @@ def _server(name: str) -> dict[str, Any]:
         "gpus": kind.gpus,
         "gpu": kind.gpu,
         "rails": len(kind.nics),
-        "rail_mbit_s": kind.nics[0].rate,
+        "rail_mbit_s": kind.nics[0].rate if kind.nics else 0,
         "height_u": kind.height_u,
         "boot": kind.boot,
         "source": kind.source,
@@ -69,7 +69,8 @@ def _text(servers: list[dict[str, Any]], switches: list[dict[str, Any]]) -> Rend
     for column in ("server", "model", "GPUs", "rails", "U"):
         upper.add_column(column, overflow="fold")
     for row in servers:
-        gpus, rails = f"{row['gpus']} x {row['gpu']}", f"{row['rails']} x {format_rate(row['rail_mbit_s'])}"
+        gpus = f"{row['gpus']} x {row['gpu']}" if row["gpus"] else "none"
+        rails = f"{row['rails']} x {format_rate(row['rail_mbit_s'])}" if row["rails"] else "none"
         upper.add_row(row["kind"], row["model"], gpus, rails, str(row["height_u"]))
     lower = Table(box=None, pad_edge=False, header_style="dim")
     for column in ("switch", "model", "system", "ports", "splits", "U"):

@@ -64,7 +64,7 @@ class Draft:
         """
         ends = (
             [self.cables_before]
-            + [b.cable + b.count * self.rails for b in self.hosts]
+            + [b.cable + b.count * self.rails for b in self.hosts if b.unit]
             + [b.cable + b.spines * self.rails for b in self.uplinks]
         )
         return max(ends)
@@ -137,11 +137,12 @@ def extend(env: Environment, saved: Allocation | None) -> Allocation:
 def _start(env: Environment, saved: Allocation | None) -> Draft:
     if saved is None:
         return Draft(env, sizing.host_ports(env))
-    pools = {pool.name for pool in env.pools}
+    pools = {pool.name: sizing.on_fabric(pool) for pool in env.pools}
     racks = {name: rows for name, rows in saved.racks.items() if name in pools or name == "fabric"}
     draft = Draft(env, saved.ports, racks, list(saved.hosts), list(saved.switches), list(saved.uplinks))
     draft.cables_before = draft.next_cable()
-    draft.hosts = [block for block in saved.hosts if block.pool in pools]
+    # A pool that joins the fabric or leaves it gets other machines, so its numbers are given anew.
+    draft.hosts = [block for block in saved.hosts if pools.get(block.pool) == bool(block.unit)]
     return draft
 
 
@@ -251,7 +252,8 @@ def _trim(draft: Draft, blocks: list[HostBlock], surplus: int) -> None:
 
 def _next_hosts(draft: Draft, pool: Pool, role: Role, missing: int) -> HostBlock:
     first, free = next(gaps([(b.first, b.count) for b in draft.hosts if b.pool == pool.name], 1))
-    unit, port, room = _free_ports(draft)
+    cabled = sizing.on_fabric(pool)
+    unit, port, room = _free_ports(draft) if cabled else (0, 0, missing)
     count = min(missing, free, room)
     return HostBlock(
         pool=pool.name,
@@ -261,7 +263,7 @@ def _next_hosts(draft: Draft, pool: Pool, role: Role, missing: int) -> HostBlock
         count=count,
         port=port,
         address=first_gap(draft.addresses(), FIRST_ADDRESS, count),
-        cable=draft.next_cable(),
+        cable=draft.next_cable() if cabled else 0,
         stack="",
     )
 
@@ -279,7 +281,7 @@ def _free_ports(draft: Draft) -> tuple[int, int, int]:
 
 
 def _leaves(draft: Draft) -> None:
-    units = sorted({b.unit for b in draft.hosts})
+    units = sorted({b.unit for b in draft.hosts} - {0})
     draft.switches = [b for b in draft.switches if b.tier == "spine" or b.unit in units]
     for unit in units:
         have = sum(b.count for b in draft.switches if b.tier == "leaf" and b.unit == unit)

@@ -18,7 +18,7 @@ HOST = np.dtype(
     [
         ("pool", "u2"),
         ("ordinal", "u4"),  # from 1
-        ("su", "u4"),  # from 1
+        ("su", "u4"),  # from 1; 0 for a service pool, which has neither port nor cable
         ("port", "u4"),
         ("rack", "u4"),
         ("unit", "u1"),  # lowest rack unit, from 1
@@ -102,9 +102,10 @@ def _hosts(env: Environment, allocation: Allocation, racks: tuple[str, ...], sta
     table["spare"] = np.array([b.role == "spare" for b in blocks])[block]
     table["su"] = _column(blocks, "unit")[block]
     table["ordinal"] = _column(blocks, "first")[block] + inside
-    table["port"] = _column(blocks, "port")[block] + inside
+    cabled = table["su"] > 0
+    table["port"] = np.where(cabled, _column(blocks, "port")[block] + inside, 0)
     table["address"] = _column(blocks, "address")[block] + inside
-    table["cable"] = _column(blocks, "cable")[block] + inside * rails
+    table["cable"] = np.where(cabled, _column(blocks, "cable")[block] + inside * rails, 0)
     for index, pool in enumerate(env.pools):
         mine = table["pool"] == index
         place = table["ordinal"][mine].astype(np.int64) - 1
@@ -142,8 +143,9 @@ def _switches(env: Environment, allocation: Allocation, racks: tuple[str, ...], 
 def _rail_links(env: Environment, allocation: Allocation, hosts: Table, switches: Table) -> Table:
     """Lead rail r of every host to leaf r of its unit, on the host's port: the rule of the rail-optimised family."""
     rails = sizing.rails(env)
-    host = np.repeat(np.arange(len(hosts)), rails)
-    rail = np.tile(np.arange(rails), len(hosts))
+    cabled = np.flatnonzero(hosts["su"])
+    host = np.repeat(cabled, rails)
+    rail = np.tile(np.arange(rails), len(cabled))
     table = np.zeros(len(host), LINK)
     su, port = hosts["su"][host].astype(np.int64), hosts["port"][host].astype(np.int64)
     table["cable"] = hosts["cable"][host] + rail

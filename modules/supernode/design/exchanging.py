@@ -42,14 +42,14 @@ def dependants(design: Design, slot: str, old: SlotRecord, new: SlotRecord) -> t
 
 
 def _of_host(design: Design, host: Host, old: SlotRecord, new: SlotRecord) -> Iterator[Dependant]:
-    machines, kind = design.environment.machines, design.server_kind(host)
     yield _password(design, host)
     yield _certificate(design, old, new)
     yield _controller_address(host, old, new)
     yield _seed(old, new)
-    yield Dependant("BIOS settings", _list(machines.bios), "set anew; the machine restarts for them")
-    baseline = {**kind.firmware, **machines.firmware}
-    yield Dependant("firmware baseline", _list(baseline), "held against what the new one has; nothing is flashed")
+    yield Dependant("BIOS settings", _list(design.bios(host)), "set anew; the machine restarts for them")
+    yield Dependant(
+        "firmware baseline", _list(design.firmware(host)), "held against what the new one has; nothing is flashed"
+    )
     yield Dependant("installed system", "that of the machine that left", "none is taken over: it is installed")
     yield _host_key(old, "dropped: the system that is installed makes its own, which is pinned then")
     yield _cables(design, host.name)

@@ -78,6 +78,29 @@ class Design:
         """Return whether the allocation planned a host as a spare, whatever became of it since."""
         return bool(self.columns.hosts[self._host_index[name]]["spare"])
 
+    def service_host(self, pool: str) -> Host:
+        """Return the host on which a pool's daemon runs: the active one of the lowest ordinal.
+
+        Where none is active it is the first one, which is then reported for what it is: out of service.
+
+        Raises:
+            KeyError: no such pool; the documents were checked for that.
+        """
+        hosts = [host for host in self.hosts if host.pool == pool]
+        if not hosts:
+            raise KeyError(pool)
+        return next((host for host in hosts if host.state == "active"), hosts[0])
+
+    def bios(self, host: Host) -> dict[str, str | int | bool]:
+        """Return the BIOS attributes that a host is set to; one of a service pool takes those that its kind has."""
+        kind, wanted = self.server_kind(host), self.environment.machines.bios
+        return {name: value for name, value in wanted.items() if kind.nics or name in kind.bios}
+
+    def firmware(self, host: Host) -> dict[str, str]:
+        """Return the firmware baseline of a host; the environment's is that of the machines on the fabric."""
+        kind = self.server_kind(host)
+        return {**kind.firmware, **(self.environment.machines.firmware if kind.nics else {})}
+
     def is_host(self, device: str) -> bool:
         """Return whether a designed name is a host's."""
         return device in self._host_index

@@ -21,6 +21,10 @@ def _everybody(_design: Design, _host: Host) -> bool:
     return True
 
 
+def _on_fabric(_design: Design, host: Host) -> bool:
+    return host.su > 0
+
+
 def _nothing(_design: Design, _host: Host) -> Mapping[str, Any]:
     return {}
 
@@ -53,7 +57,7 @@ class Role:
 ROLES = (
     Role("base_system", render.base_system, lambda design: design.environment.software.packages),
     Role("time_synced", render.time_synced),
-    Role("rails", render.rails),
+    Role("rails", render.rails, applies=_on_fabric),
 )
 
 

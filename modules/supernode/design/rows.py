@@ -23,8 +23,8 @@ class Host:
     Attributes:
         unit: lowest rack unit it fills.
         ordinal: from 1, within its pool.
-        su: scalable unit, from 1.
-        port: 0-based host port on each leaf of its unit.
+        su: scalable unit, from 1; 0 for a host of a service pool, which has no cable.
+        port: 0-based host port on each leaf of its unit; 0 without one.
         stack: the Pulumi stack that holds it.
         identity: what machines.yml binds to its slot; empty strings where nothing is bound.
     """

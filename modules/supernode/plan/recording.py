@@ -49,7 +49,6 @@ def digest(content: str) -> str:
 def machine(design: Design, host: Host) -> dict[str, Any]:
     """Return what the Design alone knows of a Machine's inputs, with their names."""
     environment = design.environment
-    kind = design.server_kind(host)
     record = design.machines.slots.get(host.slot)
     return {
         "name": host.name,
@@ -59,8 +58,8 @@ def machine(design: Design, host: Host) -> dict[str, Any]:
         "identity": host.identity.hardware(),
         "state": host.state,
         "inService": record is None or record.state == SlotState.IN_SERVICE,
-        "bios": dict(environment.machines.bios),
-        "firmware": {**kind.firmware, **environment.machines.firmware},
+        "bios": design.bios(host),
+        "firmware": design.firmware(host),
         "power": "On",
         "sshUser": environment.access.user,
     }

@@ -88,7 +88,6 @@ def _after(design: Design, hosts: list[Host], switches: list[Switch]) -> dict[st
 def machine(design: Design, host: Host, facts: BootFacts, key: str) -> dict[str, Any]:
     """Compute the inputs of one Machine; a slot that machines.yml does not know counts as in service."""
     environment = design.environment
-    kind = catalog.server(host.kind)
     record = design.machines.slots.get(host.slot)
     base = f"https://{environment.site.serve.address}:{environment.site.serve.port}"
     if host.name not in facts.isos:
@@ -107,8 +106,8 @@ def machine(design: Design, host: Host, facts: BootFacts, key: str) -> dict[str,
         "media": {"url": f"{base}/boot/{host.name}/{iso}.iso", "digest": iso, "ca": facts.ca},
         "image": facts.image,
         "enrolment": f"{base}/enrolled/{host.name}",
-        "bios": dict(environment.machines.bios),
-        "firmware": {**kind.firmware, **environment.machines.firmware},
+        "bios": design.bios(host),
+        "firmware": design.firmware(host),
         "power": "On",
         "deadlineS": environment.machines.deadline_s,
         "sshUser": environment.access.user,

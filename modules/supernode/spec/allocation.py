@@ -28,6 +28,7 @@ class HostBlock(Document):
     """A run of hosts of one pool in one scalable unit.
 
     Attributes:
+        unit: from 1; 0 for a service pool, which has no cable: `port` and `cable` are 0, too.
         first: ordinal of the first one, from 1; also its place in the pool's racks.
         port: 0-based host port of the first one on each of the unit's leaves.
         address: offset of the first one in both the management and the bmc network.
@@ -36,12 +37,12 @@ class HostBlock(Document):
 
     pool: str
     role: Literal["active", "spare"]
-    unit: Count
+    unit: Number
     first: Count
     count: Count
     port: Number
     address: Count
-    cable: Count
+    cable: Number
     stack: str
 
 

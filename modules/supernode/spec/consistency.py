@@ -9,6 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from supernode import catalog
+from supernode.catalog import ServerKind
 from supernode.errors import Path, Problem
 from supernode.spec import cooling, sizing
 from supernode.spec.allocation import Allocation
@@ -139,21 +140,29 @@ def _kinds(env: Environment) -> Iterator[Problem]:
     servers = catalog.server_kinds()
     known = [(i, pool, catalog.server(pool.kind)) for i, pool in enumerate(env.pools) if pool.kind in servers]
     for index, pool, server in known:
-        first = known[0][2]
-        if len(server.nics) != len(first.nics):
-            what = (
-                f"{server.name} has {len(server.nics)} rails, {first.name} of pool {known[0][1].name} {len(first.nics)}"
-            )
-            yield Problem(("pools", index, "kind"), what, "pools of one fabric have the same rails")
         if not server.disk.by_id and pool.disk is None:
             what = f"a {pool.kind} comes with one system disk or another, and pools[{index}].disk does not name it"
             yield Problem(("pools", index), what, f"add disk: /dev/disk/by-id/... to pool {pool.name}")
+    yield from _same_rails([row for row in known if row[2].nics])
+    if len(known) == len(env.pools) and not any(server.nics for _, _, server in known):
+        kinds = ", ".join(name for name in servers if catalog.server(name).nics)
+        what = "no pool has servers with ports for the fabric: a fabric of nobody"
+        yield Problem(("pools",), what, f"kinds with rails: {kinds}")
+
+
+def _same_rails(known: Sequence[tuple[int, Pool, ServerKind]]) -> Iterator[Problem]:
+    for index, _, server in known:
+        _, pool, first = known[0]
+        if len(server.nics) != len(first.nics):
+            what = f"{server.name} has {len(server.nics)} rails, {first.name} of pool {pool.name} {len(first.nics)}"
+            yield Problem(("pools", index, "kind"), what, "pools of one fabric have the same rails, or none")
 
 
 def _rates(env: Environment) -> Iterator[Problem]:
     rates = env.fabric.rates
     leaf, spine = catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine)
-    slowest = min((catalog.server(pool.kind) for pool in env.pools), key=lambda kind: kind.nics[0].rate)
+    pools = (catalog.server(pool.kind) for pool in env.pools if sizing.on_fabric(pool))
+    slowest = min(pools, key=lambda kind: kind.nics[0].rate)
     limits = (
         ("rail", rates.rail, slowest.name, slowest.nics[0].rate),
         ("rail", rates.rail, leaf.name, leaf.rate),
@@ -170,7 +179,7 @@ def _rates(env: Environment) -> Iterator[Problem]:
 
 def _ports(env: Environment) -> Iterator[Problem]:
     """Count ports of a leaf with all its hosts, and of a spine with all its leaves."""
-    fabric, total = env.fabric, sum(pool.count + pool.spares for pool in env.pools)
+    fabric, total = env.fabric, sizing.fabric_hosts(env)
     ports = sizing.host_ports(env)
     have = sizing.uplink_ports(env, ports)
     if not ports or have < 0:
@@ -197,7 +206,8 @@ def _ports(env: Environment) -> Iterator[Problem]:
 
 def _bios(env: Environment) -> Iterator[Problem]:
     listed = catalog.server_kinds()
-    kinds = {pool.kind: catalog.server(pool.kind) for pool in env.pools if pool.kind in listed}
+    # A service pool's servers take what they have of it (Design.bios): they are other machines.
+    kinds = {k.name: k for pool in env.pools if pool.kind in listed and (k := catalog.server(pool.kind)).nics}
     for name, value in env.machines.bios.items():
         for kind in kinds.values():
             known = kind.bios.get(name)
@@ -238,7 +248,7 @@ def _switch_room(env: Environment) -> Iterator[Problem]:
     racks = {rack.name: rack for rack in env.racks}
     leaf, spine = catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine)
     have = sum(sizing.switch_places(racks[name], leaf, spine) for name in env.fabric.racks)
-    ports, total = sizing.host_ports(env), sum(pool.count + pool.spares for pool in env.pools)
+    ports, total = sizing.host_ports(env), sizing.fabric_hosts(env)
     needed = -(-total // max(ports, 1)) * sizing.rails(env) + env.fabric.spines
     if needed > have:
         what = f"{needed} switches are needed, the fabric's racks have places for {have}"

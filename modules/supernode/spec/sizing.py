@@ -6,12 +6,22 @@ import math
 
 from supernode import catalog
 from supernode.catalog import ServerKind, SwitchKind
-from supernode.spec.environment import Environment, Rack
+from supernode.spec.environment import Environment, Pool, Rack
+
+
+def on_fabric(pool: Pool) -> bool:
+    """Tell whether a pool's servers have ports for the fabric; those of a service pool have none."""
+    return bool(catalog.server(pool.kind).nics)
 
 
 def rails(env: Environment) -> int:
-    """Return the number of rails, which all pools share."""
-    return len(catalog.server(env.pools[0].kind).nics)
+    """Return the number of rails, which all pools on the fabric share; 0 where none is on it."""
+    return next((len(catalog.server(pool.kind).nics) for pool in env.pools if on_fabric(pool)), 0)
+
+
+def fabric_hosts(env: Environment) -> int:
+    """Return how many hosts the fabric has to take, spares included."""
+    return sum(pool.count + pool.spares for pool in env.pools if on_fabric(pool))
 
 
 def places(rack: Rack, height_u: int, power_w: int | None) -> int:

@@ -18,7 +18,7 @@ from supernode.errors import Refusal
 from supernode.spec import Identity, Machines, SlotRecord
 from supernode.workspace import EnvironmentFolder
 
-LAB = (Path(__file__).resolve().parents[3] / "inventories/lab/environment.yml").read_text(encoding="utf-8")
+LAB = (Path(__file__).resolve().parents[3] / "tests/lab/slim/environment.yml").read_text(encoding="utf-8")
 SEED = {"meta-data": "{}", "user-data": "#cloud-config\n{}", "network-config": "{}"}
 ARGUMENTS = iso.Arguments(
     image="https://198.18.31.253:8443/images/ab.raw.zst",

@@ -388,7 +388,7 @@ def test_a_pid_that_is_another_process_by_now_is_not_the_server(tmp_path):
 @pytest.fixture
 def here(tmp_path):
     """The lab's environment, served on a free port of loopback."""
-    text = (Path(__file__).resolve().parents[3] / "inventories/lab/environment.yml").read_text(encoding="utf-8")
+    text = (Path(__file__).resolve().parents[3] / "tests/lab/slim/environment.yml").read_text(encoding="utf-8")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -17,7 +17,7 @@ from supernode.spec import Identity, Inputs, Machines, SlotRecord
 from supernode.workspace import EnvironmentFolder
 
 DEAD = ("gpu-002", "gpu-005")
-LAB = (Path(__file__).resolve().parents[3] / "inventories" / "lab" / "environment.yml").read_text()
+LAB = (Path(__file__).resolve().parents[3] / "tests" / "lab" / "slim" / "environment.yml").read_text()
 
 
 def lab(text=LAB, **states):

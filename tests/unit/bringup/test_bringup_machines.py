@@ -10,7 +10,7 @@ from supernode import spec
 from supernode.bringup import machines
 from supernode.records import DeviceOutput, Finding, Outputs, Verdict
 
-LAB = Path(__file__).resolve().parents[3] / "inventories" / "lab" / "environment.yml"
+LAB = Path(__file__).resolve().parents[3] / "tests" / "lab" / "slim" / "environment.yml"
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from supernode.bringup.provision.events import Row
 from supernode.errors import CouldNotRun
 from supernode.records import DeviceOutput, Finding, Outputs, Verdict
 
-LAB = Path(__file__).resolve().parents[3] / "inventories" / "lab" / "environment.yml"
+LAB = Path(__file__).resolve().parents[3] / "tests" / "lab" / "slim" / "environment.yml"
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from supernode.cli.main import app
 from supernode.errors import CouldNotRun
 from supernode.workspace import EnvironmentFolder
 
-LAB = (packaged.root() / "inventories" / "lab" / "environment.yml").read_text()
+LAB = (packaged.root() / "tests" / "lab" / "slim" / "environment.yml").read_text()
 PASSWORD, PASSPHRASE = "bmc-Passw0rd/of+the=site", "kD93-passphrase-of-the-state"
 
 

@@ -13,7 +13,7 @@ from supernode.bringup.configure import Configured, Stats
 from supernode.records import DeviceOutput, Event, Outputs, State, Verdict
 from supernode.workspace import EnvironmentFolder
 
-LAB = (Path(__file__).resolve().parents[3] / "inventories" / "lab" / "environment.yml").read_text()
+LAB = (Path(__file__).resolve().parents[3] / "tests" / "lab" / "slim" / "environment.yml").read_text()
 HOSTS = [f"gpu-{n:03d}" for n in range(1, 10)]
 
 

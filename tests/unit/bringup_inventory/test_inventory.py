@@ -12,7 +12,7 @@ from supernode.bringup import inventory
 from supernode.errors import CouldNotRun
 from supernode.records import DeviceOutput, Outputs
 
-LAB = packaged.root() / "inventories" / "lab" / "environment.yml"
+LAB = packaged.root() / "tests" / "lab" / "slim" / "environment.yml"
 STATE = Path("/somewhere with a space/.supernode/lab")
 KEY = Path("/somewhere with a space/inventories/lab/secrets/ssh_id_ed25519")
 

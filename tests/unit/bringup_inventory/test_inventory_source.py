@@ -10,7 +10,7 @@ from supernode.bringup import inventory_source, provision
 from supernode.errors import CouldNotRun
 from supernode.records import DeviceOutput, Outputs
 
-LAB = packaged.root() / "inventories" / "lab" / "environment.yml"
+LAB = packaged.root() / "tests" / "lab" / "slim" / "environment.yml"
 
 
 @pytest.fixture

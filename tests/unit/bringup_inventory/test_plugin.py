@@ -21,8 +21,8 @@ def project(tmp_path):
     """A project of its own, provisioned as far as its files say."""
     folder = tmp_path / "inventories" / "lab"
     folder.mkdir(parents=True)
-    for name in ("environment.yml", "supernode.yml"):
-        shutil.copy(LAB / name, folder / name)
+    shutil.copy(LAB / "supernode.yml", folder / "supernode.yml")
+    shutil.copy(ROOT / "tests" / "lab" / "slim" / "environment.yml", folder / "environment.yml")
     lab = design.build(spec.read({"environment": (folder / "environment.yml").read_text()}))
     devices = {
         d.name: DeviceOutput(d.name, kind, d.slot, str(d.management.ip), host_keys=("ssh-ed25519 AAAA",))

@@ -9,7 +9,7 @@ from supernode import design, packaged, spec
 from supernode.bringup.live import judging
 from supernode.bringup.live.seen import BmcSeen, Drive, HereSeen, Login, NameSeen, Port, SwitchSeen, TimeSeen
 
-LAB = (packaged.root() / "inventories" / "lab" / "environment.yml").read_text()
+LAB = (packaged.root() / "tests" / "lab" / "slim" / "environment.yml").read_text()
 SERIAL = {"system_serial": "SN-1", "uuid": "6c1b1f0e-0000-4000-8000-000000000001"}
 GOOD = BmcSeen(
     "gpu-001",

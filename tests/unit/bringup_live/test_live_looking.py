@@ -19,7 +19,7 @@ from supernode.bringup.live.seen import Login, Port
 from supernode.clients.redfish import Patience
 from supernode.workspace import EnvironmentFolder
 
-LAB = (packaged.root() / "inventories" / "lab" / "environment.yml").read_text()
+LAB = (packaged.root() / "tests" / "lab" / "slim" / "environment.yml").read_text()
 QUICK = Patience(answer_s=2, tries=2, first_s=0.01, longest_s=0.02)
 
 

@@ -15,7 +15,7 @@ from supernode.errors import CouldNotRun, WrongInput
 from supernode.records import DeviceOutput, Outputs
 from supernode.workspace import EnvironmentFolder
 
-LAB = (packaged.root() / "inventories" / "lab" / "environment.yml").read_text()
+LAB = (packaged.root() / "tests" / "lab" / "slim" / "environment.yml").read_text()
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGd0cmVlbm9kZWtleXRoYXRpc25vbmVhdGFsbHh4"
 
 

@@ -6,7 +6,7 @@ from supernode import packaged
 from supernode.cli import lab_up
 from supernode.workspace import EnvironmentFolder
 
-LAB = (packaged.root() / "inventories" / "lab" / "environment.yml").read_text()
+LAB = (packaged.root() / "tests" / "lab" / "slim" / "environment.yml").read_text()
 BMC = LAB[LAB.index("bmc:\n") : LAB.index("access:")]
 
 

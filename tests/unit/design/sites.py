@@ -5,7 +5,7 @@ from pathlib import Path
 from supernode import design, spec
 
 ROOT = Path(__file__).resolve().parents[3]
-LAB = (ROOT / "inventories/lab/environment.yml").read_text()
+LAB = (ROOT / "tests/lab/slim/environment.yml").read_text()
 
 
 def lab(**texts):

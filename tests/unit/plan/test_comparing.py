@@ -11,7 +11,7 @@ from supernode.errors import Refusal
 from supernode.records import DeviceOutput, Outputs
 from supernode.spec import Identity, Inputs, Machines, SlotRecord, SlotState
 
-LAB = (Path(__file__).resolve().parents[3] / "inventories/lab/environment.yml").read_text()
+LAB = (Path(__file__).resolve().parents[3] / "tests/lab/slim/environment.yml").read_text()
 
 
 def lab(text=LAB, saved=None, **states):

@@ -14,7 +14,7 @@ from supernode.plan import resources
 from supernode.provider import schema
 from supernode.workspace import EnvironmentFolder
 
-ENVIRONMENT = (packaged.root() / "inventories" / "lab" / "environment.yml").read_text()
+ENVIRONMENT = (packaged.root() / "tests" / "lab" / "slim" / "environment.yml").read_text()
 
 
 @dataclass(frozen=True)

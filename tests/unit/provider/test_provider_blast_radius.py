@@ -11,7 +11,7 @@ from supernode.provider import guard
 from supernode.provider.resource import Scene
 from supernode.provider.settings import Settings
 
-LAB = Path(__file__).resolve().parents[3] / "inventories" / "lab" / "environment.yml"
+LAB = Path(__file__).resolve().parents[3] / "tests" / "lab" / "slim" / "environment.yml"
 SLOTS = [f"r01u{n:02d}" for n in range(1, 42, 5)]  # nine, SLOT not among them
 
 

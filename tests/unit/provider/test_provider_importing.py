@@ -12,7 +12,7 @@ from supernode.errors import CouldNotRun
 from supernode.plan import resources as program
 from supernode.provider import importing
 
-LAB = Path(__file__).parents[3] / "inventories" / "lab" / "environment.yml"
+LAB = Path(__file__).parents[3] / "tests" / "lab" / "slim" / "environment.yml"
 
 
 @pytest.fixture

@@ -24,7 +24,9 @@ NASTY = '<script>alert("x")</script> & \x1b[31m\x00 ]]>'
 
 @pytest.fixture(scope="module")
 def design():
-    return designing.build(spec.read({"environment": (ROOT / "inventories" / "lab" / "environment.yml").read_text()}))
+    return designing.build(
+        spec.read({"environment": (ROOT / "tests" / "lab" / "slim" / "environment.yml").read_text()})
+    )
 
 
 def findings() -> tuple[Finding, ...]:

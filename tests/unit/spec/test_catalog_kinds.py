@@ -11,6 +11,7 @@ def test_server_kinds(name):
     kind = catalog.server(name)
     assert kind.source
     assert kind.gpus == len(kind.nics)
+    assert bool(kind.gpu) == bool(kind.gpus)
     assert [nic.rail for nic in kind.nics] == list(range(len(kind.nics)))
     assert [nic.pci for nic in kind.nics] == sorted(nic.pci for nic in kind.nics)
     assert all(attribute.admits(attribute.default) for attribute in kind.bios.values())

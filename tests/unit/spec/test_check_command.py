@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-LAB = (ROOT / "inventories/lab/environment.yml").read_text().replace("name: lab\n", "name: site\n")
+LAB = (ROOT / "tests/lab/slim/environment.yml").read_text().replace("name: lab\n", "name: site\n")
 MISTAKES = (
     ("cidr: 198.18.4.0/24", "cidr: 198.18.0.128/25"),
     ("user: supernode", "usr: supernode"),

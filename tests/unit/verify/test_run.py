@@ -162,7 +162,7 @@ def test_outputs_say_which_image_is_expected(tmp_path):
     """The digest that the engine installed is what /etc/supernode/image must say."""
     from supernode import design, spec
 
-    text = (ROOT / "inventories" / "lab" / "environment.yml").read_text()
+    text = (ROOT / "tests" / "lab" / "slim" / "environment.yml").read_text()
     made = design.build(spec.read({"environment": text}))
     outputs = Outputs(
         "lab", made.digest, {"gpu-001": DeviceOutput("gpu-001", "machine", "r01u01", "198.18.0.10", image="d" * 64)}

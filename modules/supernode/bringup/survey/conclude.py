@@ -100,8 +100,7 @@ def _settled(proposal: Proposal, environment: Environment, seen: Observations) -
         changed = True
     lanes = fabric.lanes(seen)
     ports = stride // 2 if changed else sizing.host_ports(environment)
-    total = sum(pool.count + pool.spares for pool in environment.pools)
-    hosts = environment.fabric.unit or min(total, ports)
+    hosts = environment.fabric.unit or min(sizing.fabric_hosts(environment), ports)
     if lanes and sizing.lanes(environment, hosts) != lanes:
         up = environment.fabric.spines * lanes * environment.fabric.rates.uplink
         ratio = round(hosts * environment.fabric.rates.rail / up, 4)

@@ -133,8 +133,8 @@ def _rates(draft: Draft, seen: Observations, machines: list[Machine]) -> None:
     if rails is not None:
         draft.elect(paths["rail"], rails, "", write=format_rate)
     else:
-        nics = {catalog.server(machine.kind).nics[0].rate for machine in machines if machine.kind}
-        default = format_rate(nics.pop()) if len(nics) == 1 else None
+        rates = {nic.rate for machine in machines if machine.kind for nic in catalog.server(machine.kind).nics}
+        default = format_rate(rates.pop()) if len(rates) == 1 else None
         draft.keep(paths["rail"], "no rail port reports its speed; that of its kind's is the default", default)
     uplinks = vote(_uplink_rates(seen))
     if uplinks is not None:

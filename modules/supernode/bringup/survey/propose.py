@@ -66,7 +66,7 @@ def propose(
     _racks_and_pools(draft, found)
     fabric.propose(draft, seen, found)
     _software(draft, [host for host in seen.hosts if not host.why])
-    _machines(draft, found)
+    _machines(draft, tuple(m for m in found if not m.kind or catalog.server(m.kind).nics))
     for part in ("machines", "stacks", "budgets", "verify"):
         draft.keep_rest((part,), _POLICY)
     draft.findings[:0] = pairing.doubts(seen, found)
@@ -212,7 +212,10 @@ def _installed(how: str, listed: list[str], same: bool) -> str:
 
 
 def _machines(draft: Draft, machines: tuple[Machine, ...]) -> None:
-    """Propose the BIOS attributes that most have other than by default, and firmware other than the kind's baseline."""
+    """Propose the BIOS attributes that most have other than by default, and firmware other than the kind's baseline.
+
+    Those of the machines on the fabric: a service pool's have what its kind says.
+    """
     bios: dict[str, Any] = {}
     for name in dict.fromkeys(n for m in machines if m.controller for n in m.controller.bios):
         found = vote((m.place, m.controller.bios[name]) for m in machines if m.controller and name in m.controller.bios)
