@@ -217,6 +217,7 @@ def _export(design: Design, folder: EnvironmentFolder, target: Path) -> None:
         ("cabling.csv", export.cabling_csv(design)),
         ("bmc.csv", export.bmc_csv(design)),
         ("switches.csv", export.switches_csv(design)),
+        ("cooling.csv", export.cooling_csv(design)),
         ("site.json", export.site_json(design)),
     ):
         with (target / name).open("w", encoding="utf-8") as stream:
@@ -263,7 +264,12 @@ def _status_table(answer: Mapping[str, Any]) -> Any:
     for row in answer["switches"]:
         switches.add_row(*(str(row[column.header]) for column in switches.columns))
     headline = f"lab {answer['lab']}: {answer['phase']}, {answer['cables']} cables"
-    return Group(headline, servers, switches, _fault_lines(answer["faults"]))
+    tables = [servers, switches]
+    if answer["cooling"]:
+        tables.append(_table("unit", "kind", "address", "racks", "faults"))
+        for row in answer["cooling"]:
+            tables[-1].add_row(*(str(row[column.header]) for column in tables[-1].columns))
+    return Group(headline, *tables, _fault_lines(answer["faults"]))
 
 
 def _known_faults() -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from supernode.errors import CouldNotRun, WrongInput
 from supernode.lab.places import roots_alone
 from supernode.units import MbitPerS
 
-FILES = ("cabling.csv", "bmc.csv", "switches.csv", "site.json", "authorized_keys")
+FILES = ("cabling.csv", "bmc.csv", "switches.csv", "cooling.csv", "site.json", "authorized_keys")
 LABS = IPv4Network("198.18.0.0/15")  # RFC 2544: for tests, routed nowhere
 LAB_PREFIX = 19
 
@@ -59,6 +59,18 @@ class Switch:
 
 
 @dataclass(frozen=True)
+class CoolingUnit:
+    """One row of cooling.csv; `username` is empty for a unit that is read without an account."""
+
+    unit: str
+    kind: str
+    address: str
+    port: int
+    racks: tuple[str, ...]
+    username: str
+
+
+@dataclass(frozen=True)
 class Site:
     """What site.json says that the lab has to provide.
 
@@ -92,6 +104,7 @@ class Artefacts:
     servers: tuple[Server, ...]
     switches: tuple[Switch, ...]
     authorized_keys: str
+    cooling: tuple[CoolingUnit, ...] = ()
 
     def server(self, device_or_slot: str) -> Server | None:
         """Find a server by its designed name or its slot."""
@@ -129,6 +142,7 @@ def read(folder: Path) -> Artefacts:
             servers=tuple(_server(row) for row in _rows(texts["bmc.csv"])),
             switches=tuple(_switch(row) for row in _rows(texts["switches.csv"])),
             authorized_keys=texts["authorized_keys"],
+            cooling=tuple(_cooling(row) for row in _rows(texts["cooling.csv"])),
         )
     except (KeyError, ValueError) as error:
         raise CouldNotRun(
@@ -165,6 +179,11 @@ def _server(row: Mapping[str, str]) -> Server:
 
 def _switch(row: Mapping[str, str]) -> Switch:
     return Switch(row["slot"], row["device"], row["kind"], IPv4Interface(row["management_address"]))
+
+
+def _cooling(row: Mapping[str, str]) -> CoolingUnit:
+    racks = tuple(row["racks"].split())
+    return CoolingUnit(row["unit"], row["kind"], row["address"], int(row["port"]), racks, row["username"])
 
 
 def _site(document: Mapping[str, Any]) -> Site:
@@ -226,6 +245,7 @@ def _address_faults(artefacts: Artefacts) -> list[str]:
     for server in artefacts.servers:
         named += [(f"BMC of {server.device}", server.bmc.ip), (server.device, server.management.ip)]
     named += [(switch.device, switch.management.ip) for switch in artefacts.switches]
+    named += [(f"cooling unit {row.unit}", IPv4Address(row.address)) for row in artefacts.cooling]
     faults = [f"{name} lies outside {site.block}" for name, address in named if address not in site.block]
     addresses = [address for _, address in named]
     return faults + [

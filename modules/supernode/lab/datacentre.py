@@ -14,8 +14,10 @@ from supernode.lab import clock, exchange, netspace, switches, wiring
 from supernode.lab.artefacts import Artefacts, Server
 from supernode.lab.bmc.fleet import Fleet
 from supernode.lab.bmc.hardware import Habits
-from supernode.lab.chassis import Identity, Port
+from supernode.lab.chassis import Identity, Port, Power
 from supernode.lab.console import Console
+from supernode.lab.cooling.hall import Hall
+from supernode.lab.cooling.unit import FAULTS as COOLING_FAULTS
 from supernode.lab.deploy import ImageStore
 from supernode.lab.disks import File, Images
 from supernode.lab.factory import Factory
@@ -34,6 +36,7 @@ ROUTER = {
     "ipv4/conf/all/arp_ignore": "0",
 }
 SWITCHES_UP_S = 120.0
+IDLE_SHARE = 0.4  # of what a machine draws at most; its accelerators do nothing here
 
 
 class Datacentre:
@@ -58,6 +61,7 @@ class Datacentre:
         self.works = {server.slot: self._works(server) for server in artefacts.servers}
         self.machines = {slot: self._machine(works) for slot, works in self.works.items()}
         self.switches = {row.device: self._switch(row.device) for row in artefacts.switches}
+        self.hall = Hall(artefacts.cooling, places.factory, self.factory, self.heat)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def build(self) -> None:
@@ -72,6 +76,8 @@ class Datacentre:
             bmc = await self.fleet.add(self.machines[server.slot], catalog.server(server.kind), str(server.bmc.ip))
             gateway = self.artefacts.site.bmc_gateway
             bmc.address, bmc.gateway = server.bmc, str(gateway.ip) if gateway else ""
+        await self.hall.open()
+        self._keep(self.hall.run())
         self.phase = "faults"
         for fault in self.standing.read():
             await self._inject(fault)
@@ -104,6 +110,7 @@ class Datacentre:
                 }
                 for row in self.artefacts.switches
             ],
+            "cooling": self.hall.status(),
             "cables": len(self.artefacts.cables),
             "faults": self.faults(),
         }
@@ -185,6 +192,14 @@ class Datacentre:
                 self.standing.remove(fault)
         await self.fleet.add(self.machines[slot], catalog.server(server.kind), str(server.bmc.ip))
 
+    def heat(self, rack: str) -> float:
+        """Return what the machines of a rack give off now, in watts: those with power, at the share that idles."""
+        found = 0.0
+        for server in self.artefacts.servers:
+            if server.slot.rpartition("u")[0] == rack and self.machines[server.slot].power_state() != Power.OFF:
+                found += IDLE_SHARE * (catalog.server(server.kind).power_w or 0)
+        return found
+
     def faults(self) -> Sequence[Mapping[str, Any]]:
         """Return the faults that stand."""
         return [fault.to_json() for fault in self.standing.read()]
@@ -201,6 +216,8 @@ class Datacentre:
             self.works[self.slot(target)].hang(True)
         elif fault.name == exchange.NAME:
             await self.exchange(self.slot(target), arguments["bmc"])
+        elif fault.name in COOLING_FAULTS:
+            self.hall.set_fault(fault.name, target, arguments)
         elif fault.name == "kernel-message":
             self.works[self.slot(target)].kernel_log.write(arguments["text"], arguments["level"])
         else:
@@ -214,6 +231,8 @@ class Datacentre:
             await asyncio.to_thread(self.plant.plug, target)
         elif fault.name == "slow-link":
             await asyncio.to_thread(self.plant.slow, target, 1.0)
+        elif fault.name in COOLING_FAULTS:
+            self.hall.clear_fault(fault.name, target)
         else:
             self.fleet.clear_fault(self.slot(target), fault.name)
 

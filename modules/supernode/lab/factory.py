@@ -56,6 +56,10 @@ class Factory:
         """Return the password on a BMC's label, made on the first call."""
         return _once(self.folder / "bmc-labels" / slot, lambda: secrets.token_urlsafe(9))
 
+    def unit_password(self, unit: str) -> str:
+        """Return the password on a cooling unit's label, made on the first call."""
+        return _once(self.folder / "cdu-labels" / unit, lambda: secrets.token_urlsafe(9))
+
     def generation(self, slot: str) -> int:
         """Return which of the machines that ever stood in a slot stands there now, from 1."""
         return int(self._generations().get(slot, 1))
@@ -102,6 +106,8 @@ def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_
     labels.mkdir(mode=0o700, exist_ok=True)
     for row in artefacts.servers:
         workspace.write_atomically(labels / row.slot, factory.password(row.slot) + "\n", 0o600)
+    for unit in (row.unit for row in artefacts.cooling if row.username):
+        workspace.write_atomically(folder / "cdu" / unit, factory.unit_password(unit) + "\n", 0o600)
     for path in (folder, *folder.rglob("*")):  # root started the lab; whoever keeps it reads the sheets
         workspace.give(path, folder.parent)
 

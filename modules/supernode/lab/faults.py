@@ -58,6 +58,18 @@ KINDS: Mapping[str, FaultKind] = {
         FaultKind("missing-cable", "a cable is pulled", ("CABLE",)),
         FaultKind("slow-link", "a cable runs at a share of its rate", ("CABLE",), {"factor": 0.25}),
         FaultKind(
+            "leak",
+            "a leak detector of a cooling unit gets wet (state: warning, critical)",
+            ("UNIT|RACK[:DETECTOR]",),
+            {"state": "critical"},
+            choices={"state": ("warning", "critical")},
+        ),
+        FaultKind(
+            "freeze-cdu", "a cooling unit answers on and on with the same values, its sequence too", ("UNIT|RACK",)
+        ),
+        FaultKind("cdu-silent", "a cooling unit's address drops every packet", ("UNIT|RACK",)),
+        FaultKind("low-flow", "the pumps reach a share of the wanted flow", ("UNIT|RACK",), {"share": 0.1}),
+        FaultKind(
             "kernel-message",
             "a driver writes a line into the kernel log",
             ("SERVER",),

@@ -2,7 +2,7 @@
 
 Namespaces:
     root            lab-<hash> with the serve address, a veth to ctl0
-    the lab's own   ctl0; mgmt, a bridge with the gateway's address; BMC and time server addresses on lo; it routes
+    the lab's own   ctl0; mgmt, a bridge with the gateway's address; all others that it answers at on lo; it routes
     each switch's   eth0 (management, on the bridge) and the fabric ports
     each server's   eno1 (on the bridge) and the rails, under the names that a kernel gives by PCI address
     unplugged       the far ends of ports without a cable, down for good, so that such a port never has a carrier
@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from ipaddress import IPv4Address
 
 from supernode import catalog
 from supernode.lab.artefacts import LABS, Artefacts, Cable, Server
@@ -94,6 +95,7 @@ def commands(lab: str, artefacts: Artefacts) -> Iterator[str]:
     yield f"address add {site.gateway} dev {BRIDGE}"
     yield f"link set {BRIDGE} up"
     own = {*site.time_servers, *(server.bmc.ip for server in artefacts.servers)}
+    own |= {IPv4Address(unit.address) for unit in artefacts.cooling}
     own |= {site.bmc_gateway.ip} if site.bmc_gateway else set()
     own -= {site.gateway.ip}
     yield from (f"address add {address}/32 dev lo" for address in sorted(own))

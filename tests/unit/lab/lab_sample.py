@@ -101,6 +101,7 @@ def write(
                 for n, (slot, name) in enumerate((*shape.leaves, *shape.spines))
             ],
         ),
+        "cooling.csv": "unit,kind,address,port,racks,username,ca\n",
         "site.json": json.dumps(site),
         "authorized_keys": key + "\n",
     }
