@@ -16,7 +16,7 @@ from supernode.design import expectations, export
 HERE = Path(__file__).parent
 INVENTORIES = HERE.parents[1] / "inventories"
 CASES = {path.parent.name: path.parent for path in sorted((INVENTORIES / "examples").glob("*/environment.yml"))}
-CASES["lab"] = INVENTORIES / "lab"
+CASES |= {name: INVENTORIES / name for name in ("lab", "lab-ib")}
 
 
 def digest(content):
@@ -38,6 +38,7 @@ def artefacts(found):
     yield "switches.csv", "".join(export.switches_csv(found))
     yield "cooling.csv", "".join(export.cooling_csv(found))
     yield "site.json", "".join(export.site_json(found))
+    yield from ((name, "".join(lines)) for name, lines in export.fabric_artefacts(found).items())
     files = {h.name: found.files(h.name) for h in found.hosts} | {
         s.name: found.switch_files(s.name) for s in found.switches
     }

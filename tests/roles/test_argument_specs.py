@@ -34,6 +34,14 @@ def test_every_host_of_the_lab_fits_every_role(lab, specs):
     assert found == {host.name: [] for host in lab.hosts}
 
 
+def test_every_host_of_an_infiniband_fabric_fits_its_roles(specs):
+    folder = packaged.root() / "inventories" / "lab-ib"
+    found = design.build(spec.read({"environment": (folder / "environment.yml").read_text()}))
+    names = [role.name for role in roles.of(found, found.host("gpu-001"))]
+    assert {"infiniband", "subnet_manager"} <= set(names)
+    assert errors(specs, hostvars.build(found, "gpu-001"), names) == []
+
+
 def test_every_role_on_disk_is_one_of_the_designs(specs):
     assert set(specs) == {role.name for role in roles.ROLES}
 

@@ -64,6 +64,7 @@ def server(kind: str) -> ServerKind:
     row["gpu_pci"] = tuple(row.get("gpu_pci", ()))
     row["topology"] = topology.read(row.get("topology"))
     row["disk"] = Disk(**row["disk"])
+    row["links"] = tuple(row.get("links", ("ethernet",)))
     row["bios"] = {
         name: BiosAttribute(entry["type"], entry["default"], tuple(entry.get("values", ())))
         for name, entry in row["bios"].items()

@@ -9,6 +9,8 @@ from typing import Literal
 from supernode.catalog.topology import Topology
 from supernode.units import MbitPerS, format_rate
 
+Transport = Literal["ethernet", "infiniband"]
+
 
 @dataclass(frozen=True)
 class Nic:
@@ -69,6 +71,7 @@ class ServerKind:
         gpu: what the accelerators are called; empty where there are none.
         gpu_pci: the accelerators' full addresses by their numbers; empty where no source says them.
         nics: empty for a kind that makes a service pool: no leaf, no rail, no cable.
+        links: what its ports can be: a VPI card is a port of either kind of fabric.
         bios: the attribute registry; empty where only the machine itself knows it.
         firmware: the baseline, component to version; empty where none is fixed.
         management_pci: empty where deliveries of one kind differ.
@@ -94,6 +97,7 @@ class ServerKind:
     gpu_pci: tuple[str, ...] = ()
     management_port: str = ""
     topology: Topology | None = None
+    links: tuple[Transport, ...] = ("ethernet",)
 
 
 @dataclass(frozen=True)
@@ -106,13 +110,15 @@ class SwitchKind:
         splits: into how many ports of equal rate a socket may be divided.
         port_pattern: the port's name by the socket's number; a split one gets "s" and the 0-based lane behind it.
         power_w: the most it draws; None where no source was read.
+        os: "none" for a switch that takes no configuration: an InfiniBand switch does what the subnet manager says.
+        link: what its ports are.
     """
 
     name: str
     vendor: str
     model: str
     source: str
-    os: Literal["frr"]
+    os: Literal["frr", "none"]
     ports: int
     port_pattern: str
     first_port: int
@@ -120,6 +126,7 @@ class SwitchKind:
     splits: tuple[int, ...]
     height_u: int
     power_w: int | None
+    link: Transport = "ethernet"
 
     def split_for(self, rate: MbitPerS) -> int:
         """Return into how many ports a socket is divided so that each still carries `rate`.

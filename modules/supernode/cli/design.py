@@ -67,6 +67,7 @@ def write(computed: Design, folder: Path) -> int:
         "switches.csv": export.switches_csv(computed),
         "cooling.csv": export.cooling_csv(computed),
         "site.json": export.site_json(computed),
+        **export.fabric_artefacts(computed),
     }
     folder.mkdir(parents=True, exist_ok=True)
     for name, lines in artefacts.items():
@@ -125,8 +126,7 @@ def _facts(computed: Design) -> Iterable[tuple[str, str]]:
         "oversubscription",
         f"{computed.oversubscription():.2f} at the fullest leaf, {fabric.oversubscription:g} declared",
     )
-    for name in ("management", "bmc", "loopbacks", "rails"):
-        network = getattr(networks, name)
+    for name, network in networks.declared().items():
         yield f"network {name}", f"{network.cidr}" + (f", gateway {network.gateway}" if network.gateway else "")
     for unit in computed.cooling:
         yield f"cooling {unit.name}", f"{unit.kind} at {unit.address}, racks {', '.join(unit.racks)}"

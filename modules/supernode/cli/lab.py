@@ -219,6 +219,7 @@ def _export(design: Design, folder: EnvironmentFolder, target: Path) -> None:
         ("switches.csv", export.switches_csv(design)),
         ("cooling.csv", export.cooling_csv(design)),
         ("site.json", export.site_json(design)),
+        *export.fabric_artefacts(design).items(),
     ):
         with (target / name).open("w", encoding="utf-8") as stream:
             stream.writelines(lines)

@@ -370,15 +370,16 @@ def _uplinks_fit(draft: Draft) -> list[Problem]:
 def _fits(draft: Draft) -> list[Problem]:
     """Return networks that are too small, with what they would have to hold."""
     networks = draft.env.site.networks
+    routed = not draft.env.fabric.infiniband
     bmc = max(b.address + b.count for b in draft.hosts)
     last = max(bmc, *(b.address + b.count for b in draft.switches))
     units = max(b.unit for b in draft.hosts)
-    rows = (
-        ("management", networks.management.cidr, last + 1),
-        ("bmc", networks.bmc.cidr, bmc + 1),
-        ("loopbacks", networks.loopbacks.cidr, max(b.place + b.count for b in draft.switches) + 1),
-        ("rails", networks.rails.cidr, units * draft.rails * sizing.stride(draft.ports)),
-    )
+    rows = [("management", networks.management.cidr, last + 1), ("bmc", networks.bmc.cidr, bmc + 1)]
+    if routed:
+        rows += [
+            ("loopbacks", networks.routed("loopbacks"), max(b.place + b.count for b in draft.switches) + 1),
+            ("rails", networks.routed("rails"), units * draft.rails * sizing.stride(draft.ports)),
+        ]
     problems = []
     for name, network, needed in rows:
         if network.num_addresses < needed:

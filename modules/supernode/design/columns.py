@@ -48,7 +48,10 @@ LINK = np.dtype(
         ("a_port", "u4"),  # rail, or uplink port of the leaf
         ("b", "u4"),  # switch
         ("b_port", "u4"),  # host port of the leaf, or port of the spine
-        ("b_address", "u4"),  # IPv4 of the leaf's end; the host's is one higher; 0 for uplinks
+        (
+            "b_address",
+            "u4",
+        ),  # IPv4 of the leaf's end; the host's is one higher; 0 for uplinks, and in InfiniBand
         ("length_m", "f4"),
     ]
 )
@@ -151,8 +154,8 @@ def _rail_links(env: Environment, allocation: Allocation, hosts: Table, switches
     table["cable"] = hosts["cable"][host] + rail
     table["a"], table["a_port"] = host, rail
     table["b"], table["b_port"] = _leaf_index(switches, su, rail, rails), port
-    prefix = leaf_prefix(env, allocation.ports, su, rail)
-    table["b_address"] = prefix + 2 * port
+    if not env.fabric.infiniband:
+        table["b_address"] = leaf_prefix(env, allocation.ports, su, rail) + 2 * port
     return table
 
 
@@ -160,7 +163,7 @@ def leaf_prefix(
     env: Environment, ports: int, su: npt.NDArray[np.int64], rail: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.int64]:
     """Return the first address of each leaf's prefix, as a number; a prefix holds `sizing.stride(ports)` addresses."""
-    base = int(env.site.networks.rails.cidr.network_address)
+    base = int(env.site.networks.routed("rails").network_address)
     return base + ((su - 1) * sizing.rails(env) + rail) * sizing.stride(ports)
 
 

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from supernode.design import infiniband
 from supernode.design.model import Design
 from supernode.units import MbitPerS, Milliseconds
 
 
 @dataclass(frozen=True)
 class HostPort:
-    """One rail of a host: its own side, and what should answer on the other."""
+    """One rail of a host: its own side, and what should answer on the other; an InfiniBand port has no addresses."""
 
     address: str
     prefix: int
@@ -61,13 +62,27 @@ class SwitchExpectation:
 
 
 @dataclass(frozen=True)
+class Subnet:
+    """What an InfiniBand fabric is expected to show.
+
+    Attributes:
+        managers: the hosts whose subnet managers run, the master first.
+        nodes: what each adapter calls itself, to its host and port.
+    """
+
+    managers: tuple[str, ...]
+    nodes: Mapping[str, tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class Expectations:
-    """All that is expected; quarantined hosts are in no row."""
+    """All that is expected; quarantined hosts are in no row. `subnet` is None in a fabric of another transport."""
 
     hosts: Mapping[str, HostExpectation]
     switches: Mapping[str, SwitchExpectation]
     time_offset_ms: Milliseconds
     rate_floor: float
+    subnet: Subnet | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document that `from_json` reads back."""
@@ -84,7 +99,15 @@ class Expectations:
             name: SwitchExpectation({port: SwitchPort(**p) for port, p in row["ports"].items()}, row["fib"])
             for name, row in document["switches"].items()
         }
-        return cls(hosts, switches, Milliseconds(document["time_offset_ms"]), document["rate_floor"])
+        offset, floor = Milliseconds(document["time_offset_ms"]), document["rate_floor"]
+        return cls(hosts, switches, offset, floor, _subnet_of(document.get("subnet")))
+
+
+def _subnet_of(document: Mapping[str, Any] | None) -> Subnet | None:
+    if document is None:
+        return None
+    nodes = {node: (device, port) for node, (device, port) in document["nodes"].items()}
+    return Subnet(tuple(document["managers"]), nodes)
 
 
 def build(design: Design, image: str = "") -> Expectations:
@@ -97,23 +120,28 @@ def build(design: Design, image: str = "") -> Expectations:
         },
         time_offset_ms=Milliseconds(design.environment.verify.time_offset_ms),
         rate_floor=design.environment.verify.rate_floor,
+        subnet=_subnet(design) if design.environment.fabric.infiniband else None,
     )
+
+
+def _subnet(design: Design) -> Subnet:
+    links = [link for link in design.links if link.kind == "rail"]
+    nodes = {infiniband.node(design, link.a_device, link.rail): (link.a_device, link.a_port) for link in links}
+    return Subnet(tuple(host.name for host in infiniband.managers(design)), nodes)
 
 
 def _host(design: Design, name: str, image: str) -> HostExpectation:
     host = design.host(name)
     ports = {}
     for link in design.links_of(name):
-        if link.a_address is None or link.b_address is None:
-            continue
         ports[link.a_port] = HostPort(
-            address=str(link.a_address.ip),
-            prefix=link.a_address.network.prefixlen,
+            address=str(link.a_address.ip) if link.a_address else "",
+            prefix=link.a_address.network.prefixlen if link.a_address else 0,
             mtu=link.mtu,
             rate_mbit_s=link.rate,
             peer_device=link.b_device,
             peer_port=link.b_port,
-            peer_address=str(link.b_address.ip),
+            peer_address=str(link.b_address.ip) if link.b_address else "",
             cable=link.cable,
         )
     return HostExpectation(host.slot, host.identity.system_serial, host.identity.uuid, image, ports)
@@ -137,6 +165,8 @@ def _fibs(design: Design) -> dict[str, dict[str, int]]:
     A leaf reaches another leaf over every spine that both are cabled to, once for each of its own cables to it; a spine
     reaches a leaf over each of its cables to it. Spines do not reach each other: they share an AS.
     """
+    if design.environment.fabric.infiniband:
+        return {switch.name: {} for switch in design.switches}
     cables = _cables(design)
     leaves = len(cables)
     between = cables @ (cables > 0).T.astype(cables.dtype)  # [from, to]: next hops of one leaf towards another

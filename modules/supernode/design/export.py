@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from supernode.design import infiniband
 from supernode.design.model import Design
 
 
@@ -47,8 +48,7 @@ def site_json(design: Design) -> Iterator[str]:
     """Yield site.json."""
     site = design.environment.site
     networks = {}
-    for name in ("management", "bmc", "loopbacks", "rails"):
-        network = getattr(site.networks, name)
+    for name, network in site.networks.declared().items():
         networks[name] = {"cidr": str(network.cidr), "gateway": str(network.gateway) if network.gateway else None}
     document = {
         "name": site.name,
@@ -59,3 +59,8 @@ def site_json(design: Design) -> Iterator[str]:
         "bmc_username": (design.environment.bmc.factory or design.environment.bmc).username,
     }
     yield json.dumps(document, indent=2) + "\n"
+
+
+def fabric_artefacts(design: Design) -> dict[str, Iterator[str]]:
+    """Return what only fabrics of one transport have, by file name."""
+    return {"fabric.net": infiniband.netlist(design)} if design.environment.fabric.infiniband else {}

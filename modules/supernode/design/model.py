@@ -66,6 +66,11 @@ class Design:
         """Return the unit that cools a rack, if any."""
         return next((unit for unit in self.cooling if rack in unit.racks), None)
 
+    @property
+    def configured_switches(self) -> Sequence[Switch]:
+        """The switches that take a configuration: none of an InfiniBand fabric."""
+        return () if self.environment.fabric.infiniband else self.switches
+
     def host(self, name: str) -> Host:
         """Return a host by name; KeyError when there is none."""
         return self.hosts[self._host_index[name]]
@@ -269,12 +274,22 @@ class Design:
             tier="spine" if spine else "leaf",
             su=int(row["su"]),
             rail=None if spine else int(row["number"]),
-            asn=SPINE_ASN if spine else SPINE_ASN + 1 + int(row["place"]),
-            loopback=self._in(self.environment.site.networks.loopbacks.cidr, int(row["place"]) + 1),
+            asn=self._asn(row),
+            loopback=self._loopback(row),
             management=self._management(row["address"]),
             stack=self.columns.stacks[row["stack"]],
             identity=record.identity if record else _NOBODY,
         )
+
+    def _asn(self, row: np.void) -> int | None:
+        if self.environment.fabric.infiniband:
+            return None
+        return SPINE_ASN if row["spine"] else SPINE_ASN + 1 + int(row["place"])
+
+    def _loopback(self, row: np.void) -> IPv4Address | None:
+        if self.environment.fabric.infiniband:
+            return None
+        return self._in(self.environment.site.networks.routed("loopbacks"), int(row["place"]) + 1)
 
     def leaf_port(self, index: int, *, uplink: bool) -> str:
         """Name a leaf's port by its 0-based number among its host ports or its uplink ports."""
@@ -294,7 +309,7 @@ class Design:
         row = self.columns.links[index]
         rates, uplink = self.environment.fabric.rates, bool(row["uplink"])
         a, b, rail = int(row["a"]), int(row["b"]), None if uplink else int(row["a_port"])
-        even = int(row["b_address"])
+        even, bare = int(row["b_address"]), uplink or self.environment.fabric.infiniband
         return Link(
             cable=f"C{row['cable']:05d}",
             kind="uplink" if uplink else "rail",
@@ -302,8 +317,8 @@ class Design:
             a_port=self.leaf_port(int(row["a_port"]), uplink=True) if uplink else f"rail{rail}",
             b_device=self._switch_name(b),
             b_port=self.spine_port(int(row["b_port"])) if uplink else self.leaf_port(int(row["b_port"]), uplink=False),
-            a_address=None if uplink else IPv4Interface((even + 1, 31)),
-            b_address=None if uplink else IPv4Interface((even, 31)),
+            a_address=None if bare else IPv4Interface((even + 1, 31)),
+            b_address=None if bare else IPv4Interface((even, 31)),
             rail=rail,
             rate=MbitPerS(rates.uplink if uplink else rates.rail),
             mtu=self.environment.fabric.mtu,

@@ -75,7 +75,7 @@ def rails(design: Design, host: Host) -> list[RenderedFile]:
     files = [RenderedFile("/etc/supernode/rails.json", json.dumps(names, indent=2) + "\n", role="rails")]
     for link in design.links_of(host.name):
         path = f"/etc/systemd/network/50-{link.a_port}.network"
-        values = {"host": host, "rail": _rail(link), "rails": design.environment.site.networks.rails.cidr}
+        values = {"host": host, "rail": _rail(link), "rails": design.environment.site.networks.routed("rails")}
         files.append(RenderedFile(path, text("networkd/rail.network.j2", **values), role="rails"))
     files.append(
         RenderedFile("/etc/sysctl.d/61-supernode-rails.conf", text("networkd/rails-sysctl.conf.j2"), role="rails")
@@ -101,7 +101,9 @@ def _rail(link: Link) -> dict[str, Any]:
 
 
 def switch_files(design: Design, switch: Switch) -> tuple[RenderedFile, ...]:
-    """Return a switch's whole configuration."""
+    """Return a switch's whole configuration; nothing where the subnet manager's is all that there is."""
+    if design.environment.fabric.infiniband:
+        return ()
     match = design.switch_kind(switch).port_pattern.format(n="*")
     files = {
         "/etc/frr/frr.conf": _frr(design, switch),
@@ -132,8 +134,8 @@ def _frr(design: Design, switch: Switch) -> str:
         ports=[_port(link, switch.name) for link in links],
         paths=max(LEAST_PATHS, sum(link.kind == "uplink" for link in links)),
         announced=announced,
-        rails=networks.rails.cidr,
-        loopbacks=networks.loopbacks.cidr,
+        rails=networks.routed("rails"),
+        loopbacks=networks.routed("loopbacks"),
         leaf_length=design.leaf_prefix(1, 0).prefixlen,
     )
 

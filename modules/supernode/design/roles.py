@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from supernode.design import render
+from supernode.design import infiniband, render
 from supernode.design.rows import Host, Placed, RenderedFile
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ def _everybody(_design: Design, _host: Host) -> bool:
     return True
 
 
-def _on_fabric(_design: Design, host: Host) -> bool:
-    return host.su > 0
+def _routed(design: Design, host: Host) -> bool:
+    return not design.environment.fabric.infiniband and host.su > 0
 
 
 def _nothing(_design: Design, _host: Host) -> Mapping[str, Any]:
@@ -57,7 +57,9 @@ class Role:
 ROLES = (
     Role("base_system", render.base_system, lambda design: design.environment.software.packages),
     Role("time_synced", render.time_synced),
-    Role("rails", render.rails, applies=_on_fabric),
+    Role("rails", render.rails, applies=_routed),
+    Role("infiniband", infiniband.adapter_files, infiniband.adapter_packages, infiniband.concerns),
+    Role("subnet_manager", infiniband.manager_files, infiniband.manager_packages, infiniband.manages),
 )
 
 

@@ -53,6 +53,7 @@ class Switch:
         unit: lowest rack unit it fills.
         su: scalable unit of a leaf, from 1; 0 for a spine.
         rail: the rail of a leaf; None for a spine.
+        asn, loopback: None in an InfiniBand fabric, where a subnet manager makes all routes.
     """
 
     name: str
@@ -63,8 +64,8 @@ class Switch:
     tier: Literal["leaf", "spine"]
     su: int
     rail: int | None
-    asn: int
-    loopback: IPv4Address
+    asn: int | None
+    loopback: IPv4Address | None
     management: IPv4Interface
     stack: str
     identity: Identity
@@ -76,7 +77,7 @@ class Link:
 
     Attributes:
         kind: "rail" (a is a host, b its leaf, both with a /31) or "uplink" (a is a leaf, b a spine, unnumbered).
-        a_address, b_address: the leaf's is the even one of a /31.
+        a_address, b_address: the leaf's is the even one of a /31; None in an InfiniBand fabric.
         shut: the switch's port is held down, because the host is quarantined.
     """
 

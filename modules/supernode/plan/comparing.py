@@ -133,7 +133,7 @@ def _switch_steps(design: Design, outputs: Outputs | None, diffs: tuple[FileDiff
     changed: dict[str, list[str]] = {}
     for diff in diffs:
         changed.setdefault(diff.device, []).append(diff.path)
-    for switch in design.switches:
+    for switch in design.configured_switches:
         output = outputs.devices.get(switch.name) if outputs else None
         if output is None:
             yield Step("create", switch.name, switch.stack, (), "a new switch: its whole configuration")

@@ -65,7 +65,7 @@ def stack(design: Design, name: str, facts: BootFacts, key: str) -> Stack:
     if name not in design.stacks():
         raise CouldNotRun(f"stack {name}", f"environment {design.name} is cut into {', '.join(design.stacks())}")
     hosts = [host for host in design.hosts if host.stack == name]
-    switches = [switch for switch in design.switches if switch.stack == name]
+    switches = [switch for switch in design.configured_switches if switch.stack == name]
     return Stack(
         machines={host.name: machine(design, host, facts, key) for host in hosts},
         switches={switch.name: switch_config(design, switch, key) for switch in switches},

@@ -189,7 +189,8 @@ def _ends(link: Link, anchors: Anchors) -> tuple[Point, Point]:
 
 def _switch(switch: Switch, box: Box, verdicts: Mapping[str, str]) -> str:
     verdict = verdicts.get(switch.name, "unchecked")
-    title = f"{switch.name}\n{switch.kind}, {switch.slot}, AS {switch.asn}, {switch.management.ip}"
+    speaks = "InfiniBand" if switch.asn is None else f"AS {switch.asn}"
+    title = f"{switch.name}\n{switch.kind}, {switch.slot}, {speaks}, {switch.management.ip}"
     rail = f"rail {switch.rail}" if switch.rail is not None else "spine"
     return _card(box, switch.name, f"{switch.slot} · {rail}", title, verdict, switch.tier)
 

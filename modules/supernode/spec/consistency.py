@@ -11,9 +11,9 @@ from typing import Any
 from supernode import catalog
 from supernode.catalog import ServerKind
 from supernode.errors import Path, Problem
-from supernode.spec import cooling, sizing
+from supernode.spec import cooling, sizing, transport
 from supernode.spec.allocation import Allocation
-from supernode.spec.environment import Environment, Network, Pool
+from supernode.spec.environment import Environment, Pool
 from supernode.spec.machines import Machines
 from supernode.units import MbitPerS, format_rate
 
@@ -27,7 +27,8 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
         env: the environment; at `broken` it holds stand-ins.
         broken: paths whose values were wrong by themselves: nothing more is said about these.
     """
-    problems = [problem for check in (_networks, _names, _kinds, _bmc, cooling.consistency) for problem in check(env)]
+    checks = (_networks, _names, _kinds, _bmc, cooling.consistency, transport.consistency)
+    problems = [problem for check in checks for problem in check(env)]
     doubtful = {str(path[0]) for path in (*broken, *(p.path for p in problems)) if path}
     problems += (*_bios(env), *_minimum(env), *_deadline(env))
     if not doubtful & {"pools", "fabric", "racks"}:
@@ -52,9 +53,7 @@ def same_name(env: Environment, folder: str | None) -> list[Problem]:
 
 
 def _networks(env: Environment) -> Iterator[Problem]:
-    rows: dict[str, Network] = {
-        name: getattr(env.site.networks, name) for name in ("management", "bmc", "loopbacks", "rails")
-    }
+    rows = env.site.networks.declared()
     for (one, first), (two, second) in combinations(rows.items(), 2):
         if first.cidr.overlaps(second.cidr):
             what = f"network {two} ({second.cidr}) overlaps {one} ({first.cidr})"

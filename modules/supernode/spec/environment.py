@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from supernode.spec.cooling import Cooling
 from supernode.spec.parts import Document, HostName, Name, Plain, Rate, Reference
@@ -22,13 +22,34 @@ class Networks(Document):
     """The site's networks.
 
     Hosts and switches stand in `management`, controllers in `bmc`; `loopbacks` has one address a switch, `rails` the
-    /31s.
+    /31s. An InfiniBand fabric has no addresses, so neither of these.
     """
 
     management: Network
     bmc: Network
-    loopbacks: Network
-    rails: Network
+    loopbacks: Network | None = None
+    rails: Network | None = None
+
+    def routed(self, name: Literal["loopbacks", "rails"]) -> IPv4Network:
+        """Return a range of the routed fabric's addresses.
+
+        Raises:
+            ValueError: this site has none, as in an InfiniBand fabric.
+        """
+        network = self.loopbacks if name == "loopbacks" else self.rails
+        if network is None:
+            raise ValueError(f"site.networks has no {name}")
+        return network.cidr
+
+    def declared(self) -> dict[str, Network]:
+        """Return the networks that there are, by name."""
+        rows = (
+            ("management", self.management),
+            ("bmc", self.bmc),
+            ("loopbacks", self.loopbacks),
+            ("rails", self.rails),
+        )
+        return {name: network for name, network in rows if network is not None}
 
 
 class Serve(Document):
@@ -114,10 +135,13 @@ class Fabric(Document):
 
     `unit` is the number of hosts of a full scalable unit. Where it is given, every unit gets the uplinks of a full one,
     as reference designs ask; where it is not, the uplinks follow the hosts that are there.
+
+    In an InfiniBand fabric `mtu` is 2048 or 4096, which it is where nothing is said, and the first `subnet_managers`
+    active hosts run one each: one is master, the others stand by.
     """
 
     family: Literal["rail-optimised"]
-    transport: Literal["roce-v2"]
+    transport: Literal["roce-v2", "infiniband"]
     leaf: str
     spine: str
     spines: Annotated[int, Field(ge=1, le=512)]
@@ -126,6 +150,19 @@ class Fabric(Document):
     oversubscription: Annotated[float, Field(gt=0, le=32)] = 1.0
     mtu: Annotated[int, Field(ge=1500, le=9216)] = 9000
     unit: Annotated[int, Field(ge=1, le=512)] | None = None
+    subnet_managers: Annotated[int, Field(ge=1, le=8)] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _largest_packet(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("transport") == "infiniband":
+            return {"mtu": 4096, **data}
+        return data
+
+    @property
+    def infiniband(self) -> bool:
+        """Tell whether a subnet manager rules it, and no switch has a configuration or an address of its own."""
+        return self.transport == "infiniband"
 
 
 class Software(Document):

@@ -93,7 +93,9 @@ def test_expectations_come_back_from_json():
 def test_each_role_gets_exactly_the_files_that_design_renders():
     found = lab()
     values = hostvars.build(found, "gpu-001")
-    placed = {entry["path"] for role in roles.ROLES for entry in values[f"{role.name}_files"]}
+    placed = {
+        entry["path"] for role in roles.of(found, found.host("gpu-001")) for entry in values[f"{role.name}_files"]
+    }
     assert placed == {file.path for file in found.files("gpu-001")}
     assert values["base_system_packages"] == ["chrony", "lldpd", "ethtool", "iputils-ping"]
 

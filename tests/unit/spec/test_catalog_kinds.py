@@ -22,7 +22,8 @@ def test_switch_kinds(name):
     kind = catalog.switch(name)
     assert kind.source
     assert kind.splits[0] == 1
-    assert kind.port_name(0, 0, 1) == "swp1"
+    assert kind.port_name(0, 0, 1) == ("swp1" if kind.link == "ethernet" else "p1")
+    assert (kind.os == "none") == (kind.link == "infiniband")
 
 
 @pytest.mark.parametrize("name", catalog.cdu_kinds())

@@ -208,7 +208,7 @@ def test_a_chassis_that_does_not_say_where_it_stands_is_listed(seen):
 
 
 def test_a_machine_of_no_known_kind_is_listed(seen):
-    seen.controllers["gpu-003"] = replace(seen.controllers["gpu-003"], vendor="Acme", model="X", gpus=4)
+    seen.controllers["gpu-003"] = replace(seen.controllers["gpu-003"], vendor="Acme", model="X", gpus=5)
     seen.hosts["gpu-003"] = replace(seen.hosts["gpu-003"], vendor="Acme", model="X")
     assert any("gpu-003 is of no known kind: Acme X" in cause for cause in causes(surveyed(seen)))
 

@@ -36,7 +36,7 @@ def check(folder: EnvironmentFolder, design: Design, others: dict[str, Design], 
 
 async def _look(folder: EnvironmentFolder, design: Design, tell: Tell) -> Seen:
     hosts = [host for host in design.hosts if host.state != "quarantined"]
-    count = _Count(len(hosts) + len(design.switches), tell)
+    count = _Count(len(hosts) + len(design.configured_switches), tell)
     found = await asyncio.gather(
         _bmcs(folder, design, hosts, count),
         _switches(folder, design, count),
@@ -92,7 +92,7 @@ async def _switches(folder: EnvironmentFolder, design: Design, count: _Count) ->
     with suppress(CouldNotRun):  # without a key, that is said of each switch
         key = await secrets.resolve(folder.ssh_key, folder.folder)
     outputs = _outputs(folder)
-    rows = [switches.look(design, switch, outputs, key) for switch in design.switches]
+    rows = [switches.look(design, switch, outputs, key) for switch in design.configured_switches]
     return await count.each(rows, SWITCHES_AT_ONCE)
 
 

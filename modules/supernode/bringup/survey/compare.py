@@ -96,7 +96,7 @@ def _strays(design: Design, found: Iterable[Machine]) -> Iterator[Finding]:
 def _switches(design: Design, seen: Observations) -> Iterator[Finding]:
     by_name = {switch.hostname: switch for switch in seen.switches if switch.hostname}
     at = {switch.address.partition(":")[0] for switch in seen.switches if switch.why}
-    for row in design.switches:
+    for row in design.configured_switches:
         switch = by_name.pop(row.name, None)
         if switch is not None:
             yield from _switch(row, switch)
@@ -130,6 +130,7 @@ def artefacts(design: Design) -> dict[str, str]:
     """Return everything that leaves a design, by name, for comparing two of them."""
     tables = {"cabling.csv": export.cabling_csv, "bmc.csv": export.bmc_csv, "switches.csv": export.switches_csv}
     found = {name: "".join(write(design)) for name, write in {**tables, "site.json": export.site_json}.items()}
+    found |= {name: "".join(lines) for name, lines in export.fabric_artefacts(design).items()}
     for host in design.hosts:
         found |= {f"{host.name}{file.path}": file.content for file in design.files(host.name)}
     for switch in design.switches:

@@ -48,7 +48,7 @@ def reach(folder: EnvironmentFolder, design: Design, outputs: Outputs | None) ->
     return Reach(
         tuple(_controller(resources.controller(design, host), pem) for host in design.hosts),
         tuple(device(row.name, row.management.ip, access.user) for row in design.hosts),
-        tuple(device(row.name, row.management.ip, access.switch_user) for row in design.switches),
+        tuple(device(row.name, row.management.ip, access.switch_user) for row in design.configured_switches),
     )
 
 
