@@ -21,3 +21,8 @@ def test_runs_the_installed_image(holds):
 @pytest.mark.check("time")
 def test_clock_is_near(holds):
     holds()
+
+
+@pytest.mark.check("gpus")
+def test_accelerators_are_all_there_under_the_pinned_driver(holds):
+    holds()

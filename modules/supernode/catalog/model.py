@@ -10,6 +10,7 @@ from supernode.catalog.topology import Topology
 from supernode.units import MbitPerS, format_rate
 
 Transport = Literal["ethernet", "infiniband"]
+_GPU_VENDORS = {"10de": "nvidia"}
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,7 @@ class ServerKind:
         source: where the figures come from.
         gpu: what the accelerators are called; empty where there are none.
         gpu_pci: the accelerators' full addresses by their numbers; empty where no source says them.
+        gpu_id: their PCI vendor and device, e.g. "10de:2330"; empty where no source says it.
         nics: empty for a kind that makes a service pool: no leaf, no rail, no cable.
         links: what its ports can be: a VPI card is a port of either kind of fabric.
         bios: the attribute registry; empty where only the machine itself knows it.
@@ -95,9 +97,15 @@ class ServerKind:
     firmware: Mapping[str, str]
     power_w: int | None
     gpu_pci: tuple[str, ...] = ()
+    gpu_id: str = ""
     management_port: str = ""
     topology: Topology | None = None
     links: tuple[Transport, ...] = ("ethernet",)
+
+    @property
+    def gpu_vendor(self) -> str:
+        """Whose driver the accelerators want: "nvidia", or "" where that is not known."""
+        return _GPU_VENDORS.get(self.gpu_id.partition(":")[0], "") if self.gpus else ""
 
 
 @dataclass(frozen=True)

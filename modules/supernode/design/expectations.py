@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from supernode.design import infiniband
+from supernode.design import gpu_driver, infiniband
 from supernode.design.model import Design
+from supernode.design.rows import Host
 from supernode.units import MbitPerS, Milliseconds
 
 
@@ -30,14 +31,27 @@ class HostPort:
 
 
 @dataclass(frozen=True)
+class Gpus:
+    """A host's accelerators: the driver's version, and their addresses by number."""
+
+    driver: str
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class HostExpectation:
-    """A host; `serial`, `uuid` and `image` are empty where nothing is known yet."""
+    """A host; `serial`, `uuid` and `image` are empty where nothing is known yet.
+
+    Attributes:
+        gpus: None where no driver is wanted.
+    """
 
     slot: str
     serial: str
     uuid: str
     image: str
     ports: Mapping[str, HostPort]
+    gpus: Gpus | None = None
 
 
 @dataclass(frozen=True)
@@ -91,10 +105,7 @@ class Expectations:
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Expectations:
         """Read what `to_json` wrote."""
-        hosts = {
-            name: HostExpectation(**{**row, "ports": {port: HostPort(**p) for port, p in row["ports"].items()}})
-            for name, row in document["hosts"].items()
-        }
+        hosts = {name: _host_of(row) for name, row in document["hosts"].items()}
         switches = {
             name: SwitchExpectation({port: SwitchPort(**p) for port, p in row["ports"].items()}, row["fib"])
             for name, row in document["switches"].items()
@@ -108,6 +119,12 @@ def _subnet_of(document: Mapping[str, Any] | None) -> Subnet | None:
         return None
     nodes = {node: (device, port) for node, (device, port) in document["nodes"].items()}
     return Subnet(tuple(document["managers"]), nodes)
+
+
+def _host_of(row: Mapping[str, Any]) -> HostExpectation:
+    ports = {port: HostPort(**p) for port, p in row["ports"].items()}
+    gpus = Gpus(row["gpus"]["driver"], tuple(row["gpus"]["addresses"])) if row.get("gpus") else None
+    return HostExpectation(**{**row, "ports": ports, "gpus": gpus})
 
 
 def build(design: Design, image: str = "") -> Expectations:
@@ -144,7 +161,13 @@ def _host(design: Design, name: str, image: str) -> HostExpectation:
             peer_address=str(link.b_address.ip) if link.b_address else "",
             cable=link.cable,
         )
-    return HostExpectation(host.slot, host.identity.system_serial, host.identity.uuid, image, ports)
+    gpus = _gpus(design, host) if gpu_driver.applies(design, host) else None
+    return HostExpectation(host.slot, host.identity.system_serial, host.identity.uuid, image, ports, gpus)
+
+
+def _gpus(design: Design, host: Host) -> Gpus | None:
+    driver, kind = design.environment.gpu_driver, design.server_kind(host)
+    return Gpus(driver.version, kind.gpu_pci) if driver is not None else None
 
 
 def _ports(design: Design, name: str) -> dict[str, SwitchPort]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from supernode.design import infiniband, render
+from supernode.design import gpu_driver, infiniband, render
 from supernode.design.rows import Host, Placed, RenderedFile
 
 if TYPE_CHECKING:
@@ -60,6 +60,13 @@ ROLES = (
     Role("rails", render.rails, applies=_routed),
     Role("infiniband", infiniband.adapter_files, infiniband.adapter_packages, infiniband.concerns),
     Role("subnet_manager", infiniband.manager_files, infiniband.manager_packages, infiniband.manages),
+    Role(
+        "gpu_driver",
+        gpu_driver.files,
+        gpu_driver.packages,
+        applies=gpu_driver.applies,
+        variables=gpu_driver.variables,
+    ),
 )
 
 

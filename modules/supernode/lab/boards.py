@@ -52,6 +52,14 @@ _MANAGEMENT = {
     "current_link_speed": "2.5 GT/s PCIe",
     "current_link_width": "1",
 }
+# A 3D controller (PCI class 03.02), as accelerators without a display are.
+_GPU = {
+    "class": "0x030200",
+    "current_link_speed": "32.0 GT/s PCIe",
+    "current_link_width": "16",
+    "max_link_speed": "32.0 GT/s PCIe",
+    "max_link_width": "16",
+}
 _UPPER_SOCKET_BUS = 0x80
 
 
@@ -81,6 +89,18 @@ class BoardFolder:
         """Write a server's folder anew, with every port under its first name."""
         kind = catalog.server(server.kind)
         self._write({**_labels(kind, identity), "bios_version": str(kind.firmware.get("BIOS", ""))})
+        for index in range(len(kind.gpu_pci)):
+            self.plug_gpu(kind, index)
+
+    def plug_gpu(self, kind: ServerKind, index: int) -> None:
+        """Have an accelerator on the bus."""
+        vendor, _, device = kind.gpu_id.partition(":")
+        values = {**_GPU, "vendor": f"0x{vendor}", "device": f"0x{device}"}
+        _values(self.folder / "pci" / kind.gpu_pci[index], {**values, "numa_node": _node(kind.gpu_pci[index])})
+
+    def lose_gpu(self, kind: ServerKind, index: int) -> None:
+        """Take an accelerator off the bus, at once and for the next boots."""
+        shutil.rmtree(self.folder / "pci" / kind.gpu_pci[index], ignore_errors=True)
 
     def make_switch(self, switch: Switch, identity: Identity) -> None:
         """Write a switch's folder anew: its labels."""
@@ -126,8 +146,13 @@ class BoardFolder:
 
 def _device(port: Port) -> dict[str, str]:
     values = dict(_MANAGEMENT if port.designed == "management" else _NIC)
-    values["numa_node"] = str(int(int(port.pci.split(":")[1], 16) >= _UPPER_SOCKET_BUS))
+    values["numa_node"] = _node(port.pci)
     return values
+
+
+def _node(address: str) -> str:
+    """Return the socket that a bus hangs on."""
+    return str(int(int(address.split(":")[1], 16) >= _UPPER_SOCKET_BUS))
 
 
 def _labels(kind: ServerKind | SwitchKind, identity: Identity) -> dict[str, str]:

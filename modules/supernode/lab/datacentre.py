@@ -188,7 +188,7 @@ class Datacentre:
         self.machines[slot] = self._machine(self.works[slot])
         server = self.works[slot].server
         for fault in self.standing.read():
-            if KINDS[fault.name].targets == ("SERVER",) and self.slot(fault.targets[0]) == slot:
+            if KINDS[fault.name].targets[0] == "SERVER" and self.slot(fault.targets[0]) == slot:
                 self.standing.remove(fault)
         await self.fleet.add(self.machines[slot], catalog.server(server.kind), str(server.bmc.ip))
 
@@ -218,6 +218,8 @@ class Datacentre:
             await self.exchange(self.slot(target), arguments["bmc"])
         elif fault.name in COOLING_FAULTS:
             self.hall.set_fault(fault.name, target, arguments)
+        elif fault.name == "gpu-lost":
+            self.works[self.slot(target)].lose_gpu(fault.targets[1])
         elif fault.name == "kernel-message":
             self.works[self.slot(target)].kernel_log.write(arguments["text"], arguments["level"])
         else:
@@ -233,6 +235,8 @@ class Datacentre:
             await asyncio.to_thread(self.plant.slow, target, 1.0)
         elif fault.name in COOLING_FAULTS:
             self.hall.clear_fault(fault.name, target)
+        elif fault.name == "gpu-lost":
+            self.works[self.slot(target)].regain_gpu(fault.targets[1])
         else:
             self.fleet.clear_fault(self.slot(target), fault.name)
 

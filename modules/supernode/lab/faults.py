@@ -70,6 +70,12 @@ KINDS: Mapping[str, FaultKind] = {
         FaultKind("cdu-silent", "a cooling unit's address drops every packet", ("UNIT|RACK",)),
         FaultKind("low-flow", "the pumps reach a share of the wanted flow", ("UNIT|RACK",), {"share": 0.1}),
         FaultKind(
+            "gpu-lost",
+            "an accelerator leaves the bus; a kernel that runs logs XID 79 (cleared: it is back)",
+            ("SERVER", "INDEX"),
+            source="peers' reports: 7 of 8 GPUs, with or without an XID (aicr#1858, gpu-operator#2511)",
+        ),
+        FaultKind(
             "kernel-message",
             "a driver writes a line into the kernel log",
             ("SERVER",),

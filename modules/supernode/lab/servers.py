@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from supernode import catalog
-from supernode.errors import CouldNotRun
+from supernode.errors import CouldNotRun, WrongInput
 from supernode.lab import containers, netspace
 from supernode.lab.artefacts import Server
 from supernode.lab.boards import BoardFolder
@@ -154,6 +155,34 @@ class ServerWorks:
         disk = kind.disk.by_id.removeprefix("/dev/disk/by-id/").replace("*", self.identity.system_serial)
         hardware = Hardware(self.identity.management_mac, {disk: kind.disk.size_gb * 10**9})
         await deploy(media, hardware, self.store, self.install, self.console.write)
+
+    def lose_gpu(self, index: str) -> None:
+        """Take an accelerator off the bus, and have a kernel that runs say so, as the driver does.
+
+        Raises:
+            WrongInput: the machine has no accelerator of this number.
+        """
+        kind = catalog.server(self.server.kind)
+        number = self._gpu(index)
+        self.board.lose_gpu(kind, number)
+        address = kind.gpu_pci[number].removesuffix(".0")
+        with contextlib.suppress(CouldNotRun):  # a machine that is off has no kernel to see it
+            self.kernel_log.write(f"NVRM: Xid (PCI:{address}): 79, pid=0, GPU has fallen off the bus.")
+
+    def regain_gpu(self, index: str) -> None:
+        """Have the accelerator on the bus again, as after it was reseated.
+
+        Raises:
+            WrongInput: the machine has no accelerator of this number.
+        """
+        self.board.plug_gpu(catalog.server(self.server.kind), self._gpu(index))
+
+    def _gpu(self, index: str) -> int:
+        count = len(catalog.server(self.server.kind).gpu_pci)
+        if not index.isdigit() or int(index) >= count:
+            known = f"0 to {count - 1}" if count else "it has none whose address is known"
+            raise WrongInput(f"{self.server.device} {index}", "is no accelerator of this server", known)
+        return int(index)
 
     def hang(self, hung: bool) -> None:
         """Stop the whole system between two instructions, or let it go on.

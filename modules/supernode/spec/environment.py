@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from supernode.spec.cooling import Cooling
+from supernode.spec.gpu_driver import GpuDriver
 from supernode.spec.parts import Document, HostName, Name, Plain, Rate, Reference
 
 
@@ -226,3 +227,4 @@ class Environment(Document):
     budgets: Budgets = Budgets()
     verify: Verify = Verify()
     cooling: Cooling | None = None
+    gpu_driver: GpuDriver | None = None

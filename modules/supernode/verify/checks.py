@@ -98,6 +98,18 @@ CHECKS = {
             (("chrony-4.3-offset.txt", "recorded"), ("chrony-4.3-unsynchronised.txt", "recorded")),
         ),
         Check(
+            "gpus",
+            "accelerators on the bus (sysfs) and their driver (nvidia-smi --query-gpu)",
+            (("nvidia-smi-documented-8.txt", "documented"),),
+            (
+                ("nvidia-smi-documented-7-of-8.txt", "documented"),
+                ("nvidia-smi-documented-lost.txt", "documented"),
+                ("nvidia-smi-documented-none.txt", "documented"),
+                ("nvidia-smi-documented-mismatch.txt", "documented"),
+                ("nvidia-smi-documented-no-driver.txt", "documented"),
+            ),
+        ),
+        Check(
             "rate (hardware)",
             "the speed that a port negotiated (/sys/class/net/*/speed)",
             (("sysfs-composed-speed-400g.txt", "composed"),),

@@ -37,14 +37,23 @@ class PortWanted:
 
 
 @dataclass(frozen=True)
+class GpusWanted:
+    """A host's accelerators: the driver's version, and their addresses by number; none where no source says them."""
+
+    driver: str
+    addresses: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class HostWanted:
-    """One host as designed; serial, uuid and image are empty while nobody has said them."""
+    """One host as designed; serial, uuid and image are empty while nobody has said them, gpus None without a driver."""
 
     slot: str
     serial: str
     uuid: str
     image: str
     ports: Mapping[str, PortWanted]
+    gpus: GpusWanted | None = None
 
 
 @dataclass(frozen=True)
@@ -138,6 +147,7 @@ def read(expectations: Expectations, images: Mapping[str, str] | None = None) ->
             row.uuid,
             row.image or known.get(name, ""),
             {port: _host_port(p) for port, p in row.ports.items()},
+            GpusWanted(row.gpus.driver, tuple(row.gpus.addresses)) if row.gpus else None,
         )
         for name, row in expectations.hosts.items()
     }

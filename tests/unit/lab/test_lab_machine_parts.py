@@ -214,3 +214,15 @@ def test_the_next_machine_of_a_slot_has_other_labels_and_the_sheet_says_so(sampl
     old, new = (wiring.server_ports("lab", sample.servers[1], generation) for generation in (1, 2))
     assert [port.name for port in old] == [port.name for port in new]
     assert not {port.mac for port in old} & {port.mac for port in new}
+
+
+def test_accelerators_are_on_the_bus_until_one_leaves_it(board, sample):
+    kind = catalog.server(sample.servers[0].kind)
+    there = [board.folder / "pci" / address for address in kind.gpu_pci]
+    assert {(path / "class").read_text() for path in there} == {"0x030200\n"}
+    assert {(path / "vendor").read_text() for path in there} == {"0x10de\n"}
+    assert [(path / "numa_node").read_text().strip() for path in there] == ["0"] * 4 + ["1"] * 4
+    board.lose_gpu(kind, 5)
+    assert [path.is_dir() for path in there] == [number != 5 for number in range(8)]
+    board.plug_gpu(kind, 5)
+    assert all((path / "device").read_text() == "0x2330\n" for path in there)

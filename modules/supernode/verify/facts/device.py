@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any, TypeVar
 
 from supernode.verify.expected import HostWanted, Wanted
-from supernode.verify.facts import clock, fib, identity, lldp, ping, ports
+from supernode.verify.facts import clock, fib, gpus, identity, lldp, ping, ports
 from supernode.verify.facts.flows import Measured
 from supernode.verify.facts.raw import NotSeenError, Raw, answers
 
@@ -36,6 +36,7 @@ class DeviceFacts:
     clock: clock.Clock | None = None
     routes: tuple[fib.Route, ...] | None = None
     sweeps: Mapping[tuple[str, str], ping.Sweep] = field(default_factory=dict)
+    gpus: gpus.Gpus | None = None
     unseen: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -72,6 +73,7 @@ def request(wanted: Wanted, name: str, patience_s: float = PATIENCE_S) -> dict[s
         commands["routes"] = fib.COMMAND
     else:
         commands.update(_pings(wanted, name, host))
+        commands.update(gpus.COMMANDS if host.gpus is not None else {})
     return {"commands": commands, "files": identity.FILES, "wait_lldp": len(rows), "patience_s": patience_s}
 
 
@@ -122,6 +124,7 @@ def parse(name: str, text: str) -> DeviceFacts:
         clock=seen("clock", lambda: clock.parse(raw["clock"])),
         routes=seen("routes", lambda: fib.parse(raw["routes"])) if "routes" in raw else None,
         sweeps=seen("sweeps", lambda: _sweeps(raw)) or {},
+        gpus=seen("gpus", lambda: gpus.parse(raw)) if "gpus" in raw else None,
         unseen=unseen,
     )
 

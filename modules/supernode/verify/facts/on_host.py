@@ -58,6 +58,15 @@ def hardware() -> Answer:
     return {"rc": 0, "out": json.dumps(found), "err": ""}
 
 
+def bus() -> Answer:
+    """List the devices on the PCI bus by address: class, vendor and device, as the kernel writes them."""
+    found: dict[str, dict[str, str]] = {}
+    root = Path("/sys/bus/pci/devices")
+    for path in root.iterdir() if root.is_dir() else ():
+        found[path.name] = {name: read(str(path / name))["out"].strip() for name in ("class", "vendor", "device")}
+    return {"rc": 0, "out": json.dumps(found), "err": ""}
+
+
 def heard(text: str) -> int:
     """Count the ports on which a neighbour is heard."""
     try:
@@ -95,6 +104,7 @@ def main() -> None:
         jobs.update({key: pool.submit(read, path) for key, path in request.get("files", {}).items()})
         answer = {key: job.result() for key, job in jobs.items()}
     answer["hardware"] = hardware()
+    answer["bus"] = bus()
     answer["now"] = {"rc": 0, "out": repr(time.time()), "err": ""}
     sys.stdout.write(json.dumps(answer) + "\n")
 
