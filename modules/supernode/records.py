@@ -56,6 +56,8 @@ class DeviceOutput:
         image: digest of the installed image; empty on a switch.
         evidence: what the controller or the switch showed where it is not ready; without secrets.
         applied: of a switch, the SHA-256 of each file as it was read back from it, by path.
+        cooling: of a machine, what its rack's interlock said before its last power-on: unit, verdict (clear, held,
+            overridden), sensors, override.
     """
 
     name: str
@@ -72,6 +74,7 @@ class DeviceOutput:
     power: str = ""
     evidence: tuple[str, ...] = ()
     applied: Mapping[str, str] = field(default_factory=dict)
+    cooling: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -40,11 +40,12 @@ def missed(design: Design, outputs: Outputs) -> list[Host]:
 def to_quarantine(design: Design, outputs: Outputs) -> tuple[list[Host], str]:
     """Return who is to be quarantined; and, where too many failed for that, why nobody is.
 
-    Who is in service or drained is never taken out by a run.
+    Who is in service or drained is never taken out by a run, nor is who was only held by the cooling of its rack.
     """
     records = design.machines.slots
     made = [h for h in design.hosts if h.slot in records and records[h.slot].state in _NEVER_SERVED]
-    failed = [host for host in made if host.name in outputs.devices and not _ready(outputs, host.name)]
+    came = [(host, outputs.devices[host.name]) for host in made if host.name in outputs.devices]
+    failed = [host for host, output in came if output.state != "ready" and not _is_held(output)]
     share = design.environment.machines.quarantine_share
     if len(failed) <= at_once(share, len(made)):
         return failed, ""
@@ -200,12 +201,30 @@ def _parked(design: Design, host: Host, output: DeviceOutput | None, fate: str, 
 
 def _made(design: Design, host: Host, output: DeviceOutput | None, site: str) -> Finding:
     if output is not None and output.state == "ready":
-        return Finding(CHECK, host.name, Verdict.PASS, "ready", "ready")
+        return _ready_finding(host, output)
     said = _said(output) if output else "not provisioned"
     record = design.machines.slots.get(host.slot)
     own = f"{host.name} ({host.slot}) is {said}"
-    cause = site if site and record is not None and record.state in _NEVER_SERVED else own
-    return Finding(CHECK, host.name, Verdict.FAIL, "ready", said, cause, evidence=output.evidence if output else ())
+    held = output is not None and _is_held(output)
+    cause = site if site and not held and record is not None and record.state in _NEVER_SERVED else own
+    evidence = output.evidence if output else ()
+    hint = "see to the cooling and run again; or say in cooling.interlock.override why it may run" if held else ""
+    return Finding(CHECK, host.name, Verdict.FAIL, "ready", said, cause, evidence=evidence, hint=hint)
+
+
+def _ready_finding(host: Host, output: DeviceOutput) -> Finding:
+    """Return a pass; and advice, for as long as it runs so, of a machine that was switched on against its interlock."""
+    if output.cooling.get("verdict") != "overridden":
+        return Finding(CHECK, host.name, Verdict.PASS, "ready", "ready")
+    sensors, reason = output.cooling.get("sensors", ""), output.cooling.get("override", "")
+    cause = f"{host.name} ({host.slot}) was switched on against its interlock: {sensors}; overridden: {reason}"
+    hint = "take the override out of cooling.interlock once the cooling is in order"
+    return Finding(CHECK, host.name, Verdict.ADVICE, "ready", f"ready; {sensors}", cause, hint=hint)
+
+
+def _is_held(output: DeviceOutput) -> bool:
+    """Tell whether nothing but its rack's cooling kept a machine from being switched on."""
+    return output.state != "ready" and output.cooling.get("verdict") == "held"
 
 
 def _active(design: Design, pool: str) -> int:

@@ -134,20 +134,25 @@ class Freshness:
     """
 
     _mark: str = ""
-    _seen: float | None = None  # when the present mark was last looked at
+    _since: float = 0.0  # when the present mark was first looked at
+    _seen: float | None = None  # when it was last looked at
     _after: float | None = None  # when the one before it was last looked at
 
     def note(self, mark: str, now: float) -> None:
         """Take note of a look; no mark at all says nothing."""
         if not mark:
             return
-        if self._seen is not None and mark != self._mark:
-            self._after = self._seen
+        if self._seen is None or mark != self._mark:
+            self._after, self._since = self._seen, now
         self._mark, self._seen = mark, now
 
     def age(self, now: float) -> float | None:
         """Return how old the values are at most; None as long as nobody saw them change."""
         return None if self._after is None else now - self._after
+
+    def stands(self, now: float) -> float:
+        """Return for how long the present mark was seen to stand."""
+        return 0.0 if self._seen is None else now - self._since
 
 
 class Reader(Protocol):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from supernode import catalog
-from supernode.design import Design, Host, Switch
+from supernode.design import Design, Host, Switch, cooling
 from supernode.errors import CouldNotRun
 from supernode.spec import SlotState
 
@@ -113,7 +113,14 @@ def machine(design: Design, host: Host, facts: BootFacts, key: str) -> dict[str,
         "sshUser": environment.access.user,
         "sshKey": key,
         "strict": environment.machines.strict,
+        "interlock": _interlock(design, host),
     }
+
+
+def _interlock(design: Design, host: Host) -> dict[str, Any]:
+    """Say what the cooling unit of the machine's rack must show before it is switched on; {} where there is none."""
+    unit = design.cooling_of(host.rack)
+    return dict(cooling.interlock(design.environment, unit, host)) if unit else {}
 
 
 def controller(design: Design, host: Host) -> dict[str, Any]:

@@ -28,6 +28,10 @@ async def _forbidden() -> bool:
     return False
 
 
+async def _permitted() -> None:
+    return None
+
+
 @dataclass
 class Bmc:
     """A controller that was logged in to; made by `identity.find`.
@@ -37,6 +41,8 @@ class Bmc:
         manager, chassis: paths of what manages and what holds it; empty when it names none.
         say: takes a line for whoever watches.
         resettable: tells whether the controller itself may be reset now; a machine in service keeps its own.
+        permit_on: called right before each power-on, and before a machine is switched off to start anew; raises where
+            it may not be switched on.
     """
 
     redfish: Redfish
@@ -46,6 +52,7 @@ class Bmc:
     chassis: str
     say: Callable[[str], None] = lambda _: None
     resettable: Callable[[], Awaitable[bool]] = _forbidden
+    permit_on: Callable[[], Awaitable[None]] = _permitted
     _was_reset: bool = field(default=False)
 
     async def read(self) -> Json:
@@ -87,6 +94,7 @@ class Bmc:
         ForceRestart would do the same in one step; but a controller that says so and does nothing looks just the same.
         """
         if await self.power() != "Off":
+            await self.permit_on()  # once it is off it has to be let on again
             await self._force("Off", deadline.part(deadline.left / 2))
         await self._force("On", deadline)
 
@@ -184,6 +192,8 @@ class Bmc:
             raise CouldNotRun(
                 self.redfish.address, "offers no ComputerSystem.Reset", "does the account have the Operator role?"
             )
+        if kind in ("On", "ForceOn"):
+            await self.permit_on()
         return await self.redfish.post(action["target"], {"ResetType": kind})
 
     async def _reset_types(self, system: Json) -> Sequence[str]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from supernode import catalog
 from supernode.clients import secrets
 from supernode.provider import schema
 from supernode.provider.values import UNKNOWN
@@ -139,6 +140,25 @@ def _bmc(value: Any) -> Iterator[Failure]:
             yield ".password", "cannot take the new password that a factory's asks for; only file: and vault: can"
 
 
+def _interlock(value: Any) -> Iterator[Failure]:
+    if value == {}:
+        return
+    places = (("unit", None), ("kind", _one_of(*catalog.cdu_kinds())), ("address", _address), ("port", None))
+    yield from _mapping(*places, ("minFlow", _amount), ("maxAgeS", _amount))(value)
+    if not isinstance(value, Mapping):
+        return
+    if value.get("password") not in (None, ""):
+        yield from _part(value, "password", _reference)
+    reason = value.get("override", "none")
+    if reason is not UNKNOWN and not str(reason).strip():
+        yield ".override", "is empty: an override says why"
+
+
+def _amount(value: Any) -> Iterator[Failure]:
+    if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
+        yield "", f"{value!r} is no number above 0"
+
+
 def _mapping(*parts: tuple[str, Rule | None]) -> Rule:
     def rule(value: Any) -> Iterator[Failure]:
         if not isinstance(value, Mapping):
@@ -209,6 +229,7 @@ MACHINE_RULES: Mapping[str, Rule] = {
     "deadlineS": _deadline,
     "sshKey": _reference,
     "strict": _flag,
+    "interlock": _interlock,
 }
 SWITCH_RULES: Mapping[str, Rule] = {
     "slot": _SLOT_RULE,

@@ -20,6 +20,7 @@ from supernode import workspace
 from supernode.clients import tries
 from supernode.clients.tries import Tries
 from supernode.errors import CouldNotRun
+from supernode.provider.interlock import Units
 
 RUN = "SUPERNODE_RUN"
 """The run that started this process; a bare `pulumi up` has none, and counts by itself."""
@@ -69,11 +70,16 @@ class KeptTries(Tries):
 
 
 class Doors:
-    """The doors of all controllers; addresses name them."""
+    """The doors of all controllers; addresses name them.
+
+    Attributes:
+        units: the cooling units that are asked before a machine is switched on.
+    """
 
     def __init__(self) -> None:
         self._inside: dict[str, asyncio.Lock] = {}
         self._tries: dict[str, Tries] = {}
+        self.units = Units()
 
     @asynccontextmanager
     async def hold(self, address: str) -> AsyncIterator[None]:

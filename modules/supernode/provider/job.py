@@ -18,6 +18,7 @@ from supernode.errors import CouldNotRun
 from supernode.provider.bmc import Bmc
 from supernode.provider.check import identity_values
 from supernode.provider.doors import Doors
+from supernode.provider.interlock import Interlock
 from supernode.provider.resource import Scene
 from supernode.provider.timing import Deadline, within_the_run
 
@@ -28,6 +29,10 @@ class PhaseFailedError(Exception):
 
 class CannotCarryError(PhaseFailedError):
     """The controller cannot bring the deploy medium to the machine in this way; another way may do."""
+
+
+class HeldError(PhaseFailedError):
+    """The cooling of the machine's rack is not known to be in order, so that it was not switched on."""
 
 
 class RefusedError(Exception):
@@ -60,6 +65,7 @@ class Wanted:
     ssh_user: str
     ssh_key: str
     strict: bool
+    interlock: Interlock | None
 
     @classmethod
     def of(cls, inputs: Mapping[str, Any]) -> Wanted:
@@ -83,6 +89,7 @@ class Wanted:
             ssh_user=str(inputs.get("sshUser", "")),
             ssh_key=str(inputs.get("sshKey", "")),
             strict=bool(inputs.get("strict", False)),
+            interlock=Interlock.of(inputs.get("interlock")),
         )
 
 
@@ -98,6 +105,7 @@ class Seen:
     image: str = ""
     host_keys: tuple[str, ...] = ()
     log_ids: set[str] = field(default_factory=set)
+    cooling: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -105,7 +113,7 @@ class Job:
     """The means: passed to every phase.
 
     Attributes:
-        doors: what this process knows of controllers.
+        doors: what this process knows of controllers and cooling units.
         first_contact: a controller that still has the factory's password may be given ours.
         before: the enrolment record as it stood before the machine was booted for deployment.
         booted: the deploy ISO was booted in this job, by `carrier`.

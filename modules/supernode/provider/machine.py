@@ -337,4 +337,5 @@ def _outputs(inputs: Properties, old: Properties, job: Job | None, outcome: Outc
         "powerState": power,
         "biosApplied": applied,
         "firmwareFound": firmware_found,
+        "cooling": known(seen and seen.cooling, "cooling", {}),
     }

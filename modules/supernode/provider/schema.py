@@ -44,6 +44,11 @@ MACHINE_INPUTS: Mapping[str, Mapping[str, Any]] = {
     "sshUser": {**_TEXT, "description": "Who logs in."},
     "sshKey": {**_TEXT, "description": "A reference to the private key."},
     "strict": {**_FLAG, "description": "A machine that fails or is late fails the stack."},
+    "interlock": {
+        **_ANY_MAP,
+        "description": "What must hold before each power-on: unit, kind, address, port, username, password (a "
+        "reference), ca, minFlow (m3/s), maxAgeS, override (the reason why it is switched on all the same).",
+    },
 }
 MACHINE_REQUIRED = ("name", "slot", "address", "bmc", "identity", "image", "media", "enrolment", "sshUser", "sshKey")
 MACHINE_DEFAULTS: Mapping[str, Any] = {
@@ -55,6 +60,7 @@ MACHINE_DEFAULTS: Mapping[str, Any] = {
     "power": "On",
     "deadlineS": 2700,
     "strict": False,
+    "interlock": {},
 }
 MACHINE_OUTPUTS: Mapping[str, Mapping[str, Any]] = {
     "status": {**_TEXT, "description": "ready, late or failed."},
@@ -68,6 +74,11 @@ MACHINE_OUTPUTS: Mapping[str, Mapping[str, Any]] = {
     "powerState": {**_TEXT, "description": "As last read."},
     "biosApplied": {**_ANY_MAP, "description": "The wanted attributes as last read."},
     "firmwareFound": {**_MAP, "description": "The wanted components as last read."},
+    "cooling": {
+        **_MAP,
+        "description": "What the interlock said before the last power-on: unit, verdict (clear, held, overridden), "
+        "sensors, override.",
+    },
 }
 
 SWITCH_INPUTS: Mapping[str, Mapping[str, Any]] = {

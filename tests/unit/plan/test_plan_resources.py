@@ -12,6 +12,7 @@ from supernode import packaged, spec
 from supernode.errors import CouldNotRun
 from supernode.plan import resources
 from supernode.provider import schema
+from supernode.provider.check import machine
 from supernode.workspace import EnvironmentFolder
 
 ENVIRONMENT = (packaged.root() / "tests" / "lab" / "slim" / "environment.yml").read_text()
@@ -74,6 +75,21 @@ def test_a_machine_is_told_where_its_controller_medium_and_report_are():
     assert made["identity"] == {"system_serial": "S3", "bmc_mac": "02:00:00:00:00:03"}
     assert made["bios"] == {"SriovEnable": "Enabled", "WorkloadProfile": "HPC"}
     assert made["deadlineS"] == 600
+
+
+def test_a_machine_of_a_cooled_rack_is_held_to_its_unit():
+    block = """cooling:
+  units: [{name: cdu1, kind: lab-cdu-modbus, address: 198.18.2.201, racks: [r01]}]
+  interlock: {max_age_s: 20, override: {r01u09: by hand}}
+"""
+    found = stack(build(edit=lambda text: text + block)).machines
+    by_slot = {row["slot"]: row["interlock"] for row in found.values()}
+    assert by_slot["r01u01"]["unit"] == "cdu1"
+    assert by_slot["r01u01"]["maxAgeS"] == 20
+    assert "override" not in by_slot["r01u01"]
+    assert by_slot["r01u09"]["override"] == "by hand"
+    assert {slot for slot, row in by_slot.items() if not row} == {s for s in by_slot if not s.startswith("r01")}
+    assert all(machine(row) == [] for row in found.values())
 
 
 def with_factory(text):

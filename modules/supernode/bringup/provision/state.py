@@ -70,5 +70,6 @@ def _device(kind: str, resource: Mapping[str, Any], found: Mapping[str, Any]) ->
         image=str(found.get("installedImage") or ""),
         power=str(found.get("powerState") or ""),
         evidence=tuple(str(line) for line in found.get("evidence") or ()),
+        cooling={str(key): str(value) for key, value in (found.get("cooling") or {}).items()},
         applied={str(path): str(digest) for path, digest in (found.get("applied") or {}).items()},
     )

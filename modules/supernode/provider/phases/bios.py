@@ -14,6 +14,7 @@ from supernode.clients.redfish import Answer, Json
 from supernode.provider import guard, life, readback
 from supernode.provider.bmc import GRACE_S
 from supernode.provider.job import Job, PhaseFailedError
+from supernode.provider.phases import cooled
 from supernode.provider.readback import Change
 from supernode.provider.timing import Deadline, LateError, until
 
@@ -41,6 +42,7 @@ async def run(job: Job) -> None:
         if cycle == 1:
             await _check_names(job, bios)
         await guard.permit(job, "restarting")
+        await cooled.permit(job)  # what is staged and cannot be applied would come with anybody's next restart
         job.scene.say("bios", f"setting {', '.join(sorted(different))} (restart {cycle} of at most {CYCLES})")
         await _stage(job, bios, different)
         waiting += not await _restart(job, different, job.phase_deadline.part(_share(job, cycle)))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from supernode.clients import enrolment
 from supernode.provider import guard, life
 from supernode.provider.job import Job
-from supernode.provider.phases import arming, carrier
+from supernode.provider.phases import arming, carrier, cooled
 
 
 async def run(job: Job) -> None:
     """See the module; subject to the guard, for this is where a disk's content ends."""
     await guard.permit(job, "reinstalling")
+    await cooled.permit(job)
     job.before = await enrolment.fetch(job.wanted.enrolment, await job.media_tls())
     try:
         job.carrier = await carrier.load(job)

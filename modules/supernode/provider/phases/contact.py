@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from supernode.provider import admission, evidence, guard, identity
 from supernode.provider.job import Job, PhaseFailedError, RefusedError
+from supernode.provider.phases import cooled
 
 
 async def run(job: Job) -> None:
@@ -33,6 +34,7 @@ async def run(job: Job) -> None:
         )
     found.say = lambda line: job.scene.say("bmc", line)
     found.resettable = lambda: _resettable(job)
+    found.permit_on = lambda: cooled.permit(job)
     job.bmc = found
     await evidence.remember_log(job)
 
