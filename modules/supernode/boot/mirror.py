@@ -9,14 +9,17 @@ from __future__ import annotations
 import gzip
 import hashlib
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from supernode.boot import cache as store
 from supernode.boot import pins, rootfs, tool
+from supernode.boot import vendor as vendoring
 from supernode.boot.cache import Progress
 from supernode.boot.image import ImageRef
 from supernode.boot.software import Software
+from supernode.boot.vendor import Vendor
 
 _FORMAT = 1
 
@@ -34,30 +37,37 @@ class MirrorRef:
     packages: dict[str, str]
 
 
-def find(software: Software, image: ImageRef, cache: Path | None = None) -> MirrorRef | None:
+def find(
+    software: Software, image: ImageRef, cache: Path | None = None, vendors: Sequence[Vendor] = ()
+) -> MirrorRef | None:
     """Return the mirror when it is built already."""
-    folder = (cache or store.default()) / "mirror" / _digest(software, image)
+    folder = (cache or store.default()) / "mirror" / _digest(software, image, vendors)
     return _read(folder) if folder.is_dir() else None
 
 
 def ensure(
-    software: Software, image: ImageRef, cache: Path | None = None, progress: Progress = store.silent
+    software: Software,
+    image: ImageRef,
+    cache: Path | None = None,
+    progress: Progress = store.silent,
+    vendors: Sequence[Vendor] = (),
 ) -> MirrorRef:
     """Return the mirror for a software selection on an image, downloading it (some 20 s) when the cache has none.
 
     Raises:
-        CouldNotRun: a package does not exist in the suite, the archive cannot be reached, or a tool is missing.
+        CouldNotRun: a package does not exist in the suite, the archive or a vendor cannot be reached, a vendor's
+            repository is not signed with the key that the environment names, or a tool is missing.
     """
 
     def make(work: Path) -> None:
         progress(f"mirror: downloading {', '.join(software.packages)} and what they need")
-        _build(software, image, work)
+        _build(software, image, work, vendors)
         progress(f"mirror: {len(list(work.glob('*.deb')))} packages")
 
-    return _read(store.place(cache or store.default(), "mirror", _digest(software, image), make))
+    return _read(store.place(cache or store.default(), "mirror", _digest(software, image, vendors), make))
 
 
-def _digest(software: Software, image: ImageRef) -> str:
+def _digest(software: Software, image: ImageRef, vendors: Sequence[Vendor]) -> str:
     return store.digest_of(
         {
             "format": str(_FORMAT).encode(),
@@ -65,14 +75,20 @@ def _digest(software: Software, image: ImageRef) -> str:
             "packages": "\n".join(sorted(software.packages)).encode(),
             "pins": pins.text(software.suite).encode(),
             "image": image.lock.read_bytes(),
+            **{f"vendor {number}": vendor.identity().encode() for number, vendor in enumerate(vendors)},
         }
     )
 
 
-def _build(software: Software, image: ImageRef, work: Path) -> None:
+def _build(software: Software, image: ImageRef, work: Path, vendors: Sequence[Vendor]) -> None:
     apt = work / "apt"
     options = _private_apt(software, image, apt)
-    tool.run(["apt-get", *options, "-q", "update"], hint="can this machine reach the Debian archive?")
+    vendoring.admit(vendors, apt / "etc")
+    where = ", ".join(("the Debian archive", *(vendor.url for vendor in vendors)))
+    tool.run(
+        ["apt-get", *options, "-q", "-o", "APT::Update::Error-Mode=any", "update"],
+        hint=f"can this machine reach {where}?",
+    )
     hint = f"is every package of software.packages one of {software.suite}?"
     tool.run(
         ["apt-get", *options, "-q", "-y", "--no-install-recommends", "--download-only", "install", *software.packages],

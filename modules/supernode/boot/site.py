@@ -11,7 +11,7 @@ from pathlib import Path
 from supernode import design as designing
 from supernode import spec
 from supernode.boot import cache as store
-from supernode.boot import enrolment, image, iso, media, mirror, sshkey, tls
+from supernode.boot import enrolment, image, iso, media, mirror, sshkey, tls, vendor
 from supernode.boot.enrolment import Enrolment
 from supernode.boot.image import ImageRef
 from supernode.boot.iso import Base
@@ -79,7 +79,7 @@ class Site:
         if made is None:
             hint = f"run `supernode image {self.folder.name}`"
             raise CouldNotRun("golden image", "is not built yet for these documents", hint)
-        repository = mirror.find(design.software(), made, self._cache)
+        repository = mirror.find(design.software(), made, self._cache, vendor.of(design, self.folder.folder))
         return Known(design, made, iso.base(made, self._cache), repository.path if repository else None)
 
     def iso(self, host: str, digest: str) -> Path | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from supernode.boot import facts, image, iso, mirror, server
+from supernode.boot import facts, image, iso, mirror, server, vendor
 from supernode.design import Design
 from supernode.records import Event, State
 from supernode.workspace import EnvironmentFolder
@@ -23,7 +23,7 @@ def prepare(folder: EnvironmentFolder, design: Design, on_event: Callable[[Event
 
     software = design.software()
     made = image.ensure(software, progress=step("image"))
-    mirror.ensure(software, made, progress=step("mirror"))
+    mirror.ensure(software, made, progress=step("mirror"), vendors=vendor.of(design, folder.folder))
     facts.write(folder, design, made, iso.base(made, progress=step("medium")))
     address = server.ensure_running(folder, replace=True)
     on_event(Event(time.time(), "prepare", None, "serve", State.OK, address))

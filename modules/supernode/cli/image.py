@@ -25,7 +25,7 @@ def image(
 
     Example: sudo supernode image lab
     """
-    from supernode.boot import facts, iso, mirror
+    from supernode.boot import facts, iso, mirror, vendor
     from supernode.boot import image as images
     from supernode.errors import Refusal
 
@@ -34,7 +34,7 @@ def image(
         design = inputs.design(folder)
         software = design.software()
         made = images.ensure(software, progress=say)
-        packages = mirror.ensure(software, made, progress=say)
+        packages = mirror.ensure(software, made, progress=say, vendors=vendor.of(design, folder.folder))
         base = iso.base(made, progress=say)
         try:
             media: dict[str, str] = dict(facts.write(folder, design, made, base).isos)

@@ -27,6 +27,7 @@ from supernode.lab.places import Places
 from supernode.lab.plant import CablePlant
 from supernode.lab.servers import SETTINGS, Ports, ServerWorks
 from supernode.lab.switches import RunningSwitch
+from supernode.lab.vendor import serving
 
 log = logging.getLogger(__name__)
 ROUTER = {
@@ -84,6 +85,7 @@ class Datacentre:
         self.phase = "switches"
         site = self.artefacts.site
         self._keep(clock.serve(self.nos, Path("/run/clock"), site.time_servers, site.block, log.info))
+        self._keep(serving.serve(self.places.vendor, site.gateway.ip))
         for switch in self.switches.values():
             await asyncio.to_thread(switch.install)
             self._keep(switch.run())

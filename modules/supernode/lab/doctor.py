@@ -71,6 +71,8 @@ PROGRAMS: Mapping[str, str] = {
     "unshare": "util-linux",
     "mount": "mount",
     "zstd": "zstd",
+    "dpkg-deb": "dpkg",
+    "gpg": "gpg",
     "chroot": "coreutils",
 }
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from supernode import workspace
 from supernode.errors import WrongInput
 from supernode.lab import artefacts, factory, wiring
 from supernode.lab.bmc.certificates import Authority
 from supernode.lab.factory import Factory
 from supernode.lab.places import Places
 from supernode.lab.servers import ServerWorks
+from supernode.lab.vendor import repository
 
 NAME = "exchange-machine"
 BMC = ("factory", "restored")
@@ -43,4 +45,7 @@ def deliver(places: Places) -> None:
     """Write the delivery of the machines that stand in the lab now, where the last start wrote it."""
     folder = Path(places.delivery.read_text(encoding="utf-8"))
     certificate = Authority(places.factory / "ca").certificate.read_text(encoding="ascii")
+    key = places.vendor / repository.KEY
+    if key.is_file():  # a lab that was started by earlier code has no vendor
+        workspace.write_atomically(folder / repository.KEY, key.read_text(encoding="ascii"))
     factory.deliver(folder, places.name, artefacts.read(places.artefacts), Factory(places.factory), certificate)

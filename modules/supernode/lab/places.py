@@ -8,6 +8,7 @@
     factory/                  what was made once and outlives the lab: keys, the passwords on the BMCs' labels
     faults.json               the faults that stand, applied again by each start
     images/                   golden images that a deploy step fetched
+    vendor/                   the vendor's package repository, and the key that signs it
     slots/<slot>/             console.log, disk/, board/, root/
     control.sock lab.json delivery daemon.log
 """
@@ -114,6 +115,11 @@ class Places:
     def images(self) -> Path:
         """Golden images that a deploy step fetched."""
         return self.folder / "images"
+
+    @property
+    def vendor(self) -> Path:
+        """The vendor's package repository, and its key."""
+        return self.folder / "vendor"
 
     @property
     def control(self) -> Path:

@@ -23,6 +23,7 @@ from supernode.lab import artefacts, capacity, cgroups, control, doctor, exchang
 from supernode.lab.artefacts import Artefacts
 from supernode.lab.faults import Standing
 from supernode.lab.places import Places, labs_root
+from supernode.lab.vendor import repository
 from supernode.lab.wiring import UPLINK
 
 INIT_S, READY_S, LOOPS_S = 30.0, 240.0, 5.0
@@ -89,6 +90,8 @@ def _afresh(
     capacity.check_machine(plan, labs_root() / "capacity.json")
     _end(places.name)
     system = nos.ensure(cache, say)
+    shutil.rmtree(places.vendor, ignore_errors=True)
+    shutil.copytree(repository.ensure(cache, say), places.vendor)
     try:
         return _start(places, plan, folder, system, say)
     except BaseException:

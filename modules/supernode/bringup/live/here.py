@@ -8,12 +8,13 @@ import shutil
 import socket
 import ssl
 import urllib.request
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from supernode.boot import cache as store
-from supernode.boot import image, media, mirror, pins, server
+from supernode.boot import image, media, mirror, pins, server, vendor
 from supernode.bringup.live.seen import HereSeen, Port
 from supernode.design import Design
 from supernode.spec import Environment, Software
@@ -31,7 +32,7 @@ def look(folder: EnvironmentFolder, design: Design, cache: Path | None = None) -
     if health is not None and health.get("environment") == folder.name:
         port, said, code = Port.OURS, "", health.get("code") == server.fingerprint()
         served = _ask(folder, environment, "/mirror/Release") is not None
-    made, packages = _packages(design.software(), cache)
+    made, packages = _packages(design.software(), cache, vendor.of(design, folder.folder))
     places = (cache, folder.root)
     return HereSeen(port, said, served, code, made, packages, {str(path): _free(path) for path in places})
 
@@ -70,12 +71,12 @@ def _ask(folder: EnvironmentFolder, environment: Environment, path: str) -> dict
     return {}
 
 
-def _packages(software: Software, cache: Path) -> tuple[bool, dict[str, str] | None]:
+def _packages(software: Software, cache: Path, vendors: Sequence[vendor.Vendor]) -> tuple[bool, dict[str, str] | None]:
     """Return whether the image is built, and what image and mirror have together once both are."""
     made = image.find(software, cache)
     if made is None:
         return False, None
-    repository = mirror.find(software, made, cache)
+    repository = mirror.find(software, made, cache, vendors)
     if repository is None:
         return True, None
     return True, {**pins.parse(made.lock.read_text(encoding="utf-8")), **repository.packages}
