@@ -11,7 +11,7 @@ import yaml
 
 from supernode.catalog import topology
 from supernode.catalog.cdu import CduKind, kind_of
-from supernode.catalog.model import BiosAttribute, Disk, Nic, ServerKind, SwitchKind
+from supernode.catalog.model import BiosAttribute, Disk, Nic, Processors, ServerKind, SwitchKind
 from supernode.units import MbitPerS, parse_rate
 
 
@@ -63,6 +63,7 @@ def server(kind: str) -> ServerKind:
     )
     row["gpu_pci"] = tuple(row.get("gpu_pci", ()))
     row["topology"] = topology.read(row.get("topology"))
+    row["processors"] = Processors(**row["processors"]) if "processors" in row else None
     row["disk"] = Disk(**row["disk"])
     row["links"] = tuple(row.get("links", ("ethernet",)))
     row["bios"] = {

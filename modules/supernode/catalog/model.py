@@ -43,6 +43,15 @@ class Disk:
 
 
 @dataclass(frozen=True)
+class Processors:
+    """What a scheduler may count on: sockets, cores of each, threads of each core."""
+
+    sockets: int
+    cores: int
+    threads: int
+
+
+@dataclass(frozen=True)
 class BiosAttribute:
     """One entry of the kind's BIOS attribute registry (Redfish names).
 
@@ -74,6 +83,7 @@ class ServerKind:
         gpu_id: their PCI vendor and device, e.g. "10de:2330"; empty where no source says it.
         nics: empty for a kind that makes a service pool: no leaf, no rail, no cable.
         links: what its ports can be: a VPI card is a port of either kind of fabric.
+        processors: the least that every machine of the kind has; None where no source was read.
         bios: the attribute registry; empty where only the machine itself knows it.
         firmware: the baseline, component to version; empty where none is fixed.
         management_pci: empty where deliveries of one kind differ.
@@ -100,6 +110,7 @@ class ServerKind:
     gpu_id: str = ""
     management_port: str = ""
     topology: Topology | None = None
+    processors: Processors | None = None
     links: tuple[Transport, ...] = ("ethernet",)
 
     @property

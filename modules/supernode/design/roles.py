@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from supernode.design import gpu_driver, infiniband, render
+from supernode.design import gpu_driver, infiniband, render, scheduler
 from supernode.design.rows import Host, Placed, RenderedFile
 
 if TYPE_CHECKING:
@@ -66,6 +66,20 @@ ROLES = (
         gpu_driver.packages,
         applies=gpu_driver.applies,
         variables=gpu_driver.variables,
+    ),
+    Role(
+        scheduler.CONTROLLER,
+        scheduler.controller_files,
+        scheduler.controller_packages,
+        applies=scheduler.is_controller,
+        placed=scheduler.key,
+    ),
+    Role(
+        scheduler.NODE,
+        scheduler.node_files,
+        scheduler.node_packages,
+        applies=scheduler.is_node,
+        placed=scheduler.key,
     ),
 )
 

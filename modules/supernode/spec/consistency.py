@@ -11,7 +11,7 @@ from typing import Any
 from supernode import catalog
 from supernode.catalog import ServerKind
 from supernode.errors import Path, Problem
-from supernode.spec import cooling, gpu_driver, sizing, transport
+from supernode.spec import cooling, gpu_driver, scheduler, sizing, transport
 from supernode.spec.allocation import Allocation
 from supernode.spec.environment import Environment, Pool
 from supernode.spec.machines import Machines
@@ -27,7 +27,16 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
         env: the environment; at `broken` it holds stand-ins.
         broken: paths whose values were wrong by themselves: nothing more is said about these.
     """
-    checks = (_networks, _names, _kinds, _bmc, cooling.consistency, transport.consistency, gpu_driver.consistency)
+    checks = (
+        _networks,
+        _names,
+        _kinds,
+        _bmc,
+        cooling.consistency,
+        transport.consistency,
+        gpu_driver.consistency,
+        scheduler.consistency,
+    )
     problems = [problem for check in checks for problem in check(env)]
     doubtful = {str(path[0]) for path in (*broken, *(p.path for p in problems)) if path}
     problems += (*_bios(env), *_minimum(env), *_deadline(env))

@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 from supernode.spec.cooling import Cooling
 from supernode.spec.gpu_driver import GpuDriver
 from supernode.spec.parts import Document, HostName, Name, Plain, Rate, Reference
+from supernode.spec.scheduler import Scheduler
 
 
 class Network(Document):
@@ -228,3 +229,4 @@ class Environment(Document):
     verify: Verify = Verify()
     cooling: Cooling | None = None
     gpu_driver: GpuDriver | None = None
+    scheduler: Scheduler | None = None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from supernode.errors import Path, Problem
-from supernode.spec.environment import Environment
+
+if TYPE_CHECKING:
+    from supernode.spec.environment import Environment
 
 
 def pool_named(env: Environment, path: Path, pool: str) -> Iterator[Problem]:
