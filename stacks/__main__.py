@@ -7,8 +7,7 @@ import pulumi
 
 from supernode import design, spec, workspace
 from supernode.boot import facts
-from supernode.components.fabric import Fabric, FabricArgs
-from supernode.components.supernode import Supernode, SupernodeArgs
+from supernode.components.program import declare
 from supernode.errors import SupernodeError
 from supernode.plan import resources
 
@@ -24,10 +23,7 @@ def main() -> None:
     prepared = facts.read(folder)
     if prepared.design != designed.digest:
         pulumi.log.warn(f"boot prepared another design than this one: `supernode image {folder.name}` before an update")
-    share = resources.stack(designed, stack, prepared, folder.ssh_key)
-    fabric = Fabric("fabric", FabricArgs(share.switches))
-    after = {machine: [fabric.switches[name] for name in names] for machine, names in share.after.items()}
-    Supernode("supernode", SupernodeArgs(share.machines, after))
+    declare(resources.stack(designed, stack, prepared, folder.ssh_key))
     pulumi.export("design", designed.digest)
 
 

@@ -1,6 +1,6 @@
 """What the stack program has to know of boot: digests and a path, written before the engine runs and read inside it.
 
-.supernode/<env>/boot.json    {"schema", "design", "image", "ca", "isos": {host: digest}}
+.supernode/<env>/boot.json    {"schema", "design", "image", "ca", "isos": {host: digest}, "serve_ca", "ssh_public_key"}
 """
 
 from __future__ import annotations
@@ -30,12 +30,16 @@ class Facts:
         image: digest of the golden image.
         ca: the server's CA certificate, relative to the environment's folder: the same in every checkout.
         isos: digest of each machine's medium, by host name; empty for a quarantined slot without a machine.
+        serve_ca, ssh_public_key: the CA's certificate and the operator's public key, as text: what rented hosts, which
+            boot from no medium, are told.
     """
 
     design: str
     image: str
     ca: str
     isos: Mapping[str, str]
+    serve_ca: str = ""
+    ssh_public_key: str = ""
 
 
 def write(folder: EnvironmentFolder, design: Design, image: ImageRef, base: Base) -> Facts:
@@ -47,9 +51,12 @@ def write(folder: EnvironmentFolder, design: Design, image: ImageRef, base: Base
     """
     identity = tls.ensure(folder, str(design.environment.site.serve.address))
     key = sshkey.ensure(folder)
-    planned = media.plan(design, image, base.digest, tls.trust(folder, identity), key)
-    isos = {host.name: planned[host.name].digest if host.name in planned else "" for host in design.hosts}
-    facts = Facts(design.digest, image.digest, os.path.relpath(identity.ca, folder.folder), isos)
+    trust = tls.trust(folder, identity)
+    planned = media.plan(design, image, base.digest, trust, key)
+    booted = [host.name for host in design.hosts if not host.cloud]
+    isos = {name: planned[name].digest if name in planned else "" for name in booted}
+    ca = os.path.relpath(identity.ca, folder.folder)
+    facts = Facts(design.digest, image.digest, ca, isos, trust.ca, key)
     write_atomically(_path(folder), json.dumps({"schema": _SCHEMA, **asdict(facts)}, indent=2) + "\n")
     return facts
 

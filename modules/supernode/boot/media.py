@@ -65,7 +65,7 @@ def plan(design: Design, image: ImageRef, base_digest: str, trust: SiteTrust, ss
     """
     media: dict[str, Medium] = {}
     problems: list[Problem] = []
-    for host in design.hosts:
+    for host in (host for host in design.hosts if not host.cloud):
         try:
             media[host.name] = medium(design, host.name, image, base_digest, trust, ssh_public_key)
         except Refusal as refusal:

@@ -114,11 +114,13 @@ class Site:
         return any(ipaddress.ip_address(address) in network.cidr for network in (networks.bmc, networks.management))
 
     def medium(self, host: str) -> Medium | None:
-        """Return what a machine's medium holds; None when the documents have no such host."""
+        """Return what a machine's medium holds; None when the documents have no such host, or it is rented."""
         known = self.known()
         try:
-            known.design.host(host)
+            rented = known.design.host(host).cloud
         except KeyError:
+            return None
+        if rented:
             return None
         key = sshkey.ensure(self.folder)
         return media.medium(known.design, host, known.image, known.base.digest, self.trust(), key)

@@ -40,10 +40,12 @@ def missed(design: Design, outputs: Outputs) -> list[Host]:
 def to_quarantine(design: Design, outputs: Outputs) -> tuple[list[Host], str]:
     """Return who is to be quarantined; and, where too many failed for that, why nobody is.
 
-    Who is in service or drained is never taken out by a run, nor is who was only held by the cooling of its rack.
+    Who is in service or drained is never taken out by a run, nor is who was only held by the cooling of its rack; nor a
+    rented host, which has no port that could be shut and no spare.
     """
     records = design.machines.slots
-    made = [h for h in design.hosts if h.slot in records and records[h.slot].state in _NEVER_SERVED]
+    bought = [host for host in design.hosts if not host.cloud]
+    made = [h for h in bought if h.slot in records and records[h.slot].state in _NEVER_SERVED]
     came = [(host, outputs.devices[host.name]) for host in made if host.name in outputs.devices]
     failed = [host for host, output in came if output.state != "ready" and not _is_held(output)]
     share = design.environment.machines.quarantine_share

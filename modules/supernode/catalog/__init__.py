@@ -1,21 +1,26 @@
 """Hardware kinds as data: what a machine, switch or cooling unit has; each file under data/ names its source."""
 
 from supernode.catalog.cdu import CduKind, DetectorInput, Register, Signal
-from supernode.catalog.kinds import cdu, cdu_kinds, server, server_kinds, switch, switch_kinds
+from supernode.catalog.cloud import CloudShape, NetworkCard, Price
+from supernode.catalog.kinds import cdu, cdu_kinds, price, server, server_kinds, switch, switch_kinds
 from supernode.catalog.model import BiosAttribute, Disk, Nic, ServerKind, SwitchKind
 
 __all__ = [
     "BiosAttribute",
     "CduKind",
+    "CloudShape",
     "DetectorInput",
     "Disk",
+    "NetworkCard",
     "Nic",
+    "Price",
     "Register",
     "ServerKind",
     "Signal",
     "SwitchKind",
     "cdu",
     "cdu_kinds",
+    "price",
     "server",
     "server_kinds",
     "switch",

@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
-from supernode.catalog import topology
+from supernode.catalog import cloud, topology
 from supernode.catalog.cdu import CduKind, kind_of
+from supernode.catalog.cloud import Price
 from supernode.catalog.model import BiosAttribute, Disk, Nic, Processors, ServerKind, SwitchKind
 from supernode.units import MbitPerS, parse_rate
 
@@ -64,6 +65,8 @@ def server(kind: str) -> ServerKind:
     row["gpu_pci"] = tuple(row.get("gpu_pci", ()))
     row["topology"] = topology.read(row.get("topology"))
     row["processors"] = Processors(**row["processors"]) if "processors" in row else None
+    row["cloud"] = cloud.shape(row["cloud"], len(row["nics"])) if "cloud" in row else None
+    row.pop("price", None)  # it changes by itself, and no machine with it: see `price`
     row["disk"] = Disk(**row["disk"])
     row["links"] = tuple(row.get("links", ("ethernet",)))
     row["bios"] = {
@@ -71,6 +74,16 @@ def server(kind: str) -> ServerKind:
         for name, entry in row["bios"].items()
     }
     return ServerKind(name=kind, **row)
+
+
+def price(kind: str) -> Price | None:
+    """Return what a server kind costs where it is rented; None where no source was read.
+
+    Raises:
+        KeyError: no such kind.
+    """
+    row = _document(kind, server_kinds(), "server").get("price")
+    return cloud.price(row) if row else None
 
 
 @cache

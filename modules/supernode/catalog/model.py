@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from supernode.catalog.cloud import CloudShape
 from supernode.catalog.topology import Topology
 from supernode.units import MbitPerS, format_rate
 
@@ -90,6 +91,7 @@ class ServerKind:
         power_w: the most it draws; None where no source was read.
         management_port: what the kernel calls the management port; empty where deliveries of one kind differ.
         topology: its inside, for its collective library; None where no source was read.
+        cloud: how it is asked for at a provider; None for a machine that is bought.
     """
 
     name: str
@@ -102,7 +104,7 @@ class ServerKind:
     nics: tuple[Nic, ...]
     management_pci: str
     disk: Disk
-    boot: Literal["virtual-media", "uefi-http"]
+    boot: Literal["virtual-media", "uefi-http", "cloud-image"]
     bios: Mapping[str, BiosAttribute]
     firmware: Mapping[str, str]
     power_w: int | None
@@ -112,6 +114,12 @@ class ServerKind:
     topology: Topology | None = None
     processors: Processors | None = None
     links: tuple[Transport, ...] = ("ethernet",)
+    cloud: CloudShape | None = None
+
+    @property
+    def on_fabric(self) -> bool:
+        """Whether its servers have ports for the site's fabric; a rented one has its provider's."""
+        return bool(self.nics) and self.cloud is None
 
     @property
     def gpu_vendor(self) -> str:

@@ -109,7 +109,7 @@ def _facts(computed: Design) -> Iterable[tuple[str, str]]:
         states = Counter(host.state for host in hosts)
         kind = catalog.server(pool.kind)
         said = ", ".join(f"{count} {state}" for state, count in states.items())
-        has = f"{states['active'] * kind.gpus} GPUs" if kind.nics else "not on the fabric"
+        has = f"{states['active'] * kind.gpus} GPUs" if kind.gpus else "not on the fabric"
         yield f"pool {pool.name}", f"{said}; {has}; {kind.vendor} {kind.model}"
         racks = ", ".join(dict.fromkeys(host.rack for host in hosts))
         yield "", f"{hosts[0].name} … {hosts[-1].name} in {racks}, slots {hosts[0].slot} … {hosts[-1].slot}"

@@ -95,6 +95,8 @@ def as_text(found: Plan, *, files: bool = False) -> RenderableType:
 def _parts(found: Plan, *, files: bool) -> Iterator[RenderableType]:
     from rich.text import Text
 
+    from supernode.plan import cost
+
     if found.empty:
         yield Text(f"{found.environment}: nothing to change")
     else:
@@ -103,6 +105,8 @@ def _parts(found: Plan, *, files: bool) -> Iterator[RenderableType]:
         yield from _recabling(found)
     if found.reinstalls:
         yield Text(f"written anew: the disks of {', '.join(found.reinstalls)}", style="red")
+    for line in cost.lines(found.costs):
+        yield Text(line, style="yellow")
     yield Text(f"plan {found.hash[:12]}  design {found.design[:12]}")
 
 

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Literal
 
 from supernode import catalog
-from supernode.design import stacks
+from supernode.design import clouding, stacks
 from supernode.design.stacks import shifted
 from supernode.errors import Path, Problem, Refusal
 from supernode.spec import Allocation, Environment, HostBlock, Places, Pool, SwitchBlock, UplinkBlock, sizing
@@ -72,9 +72,21 @@ class Draft:
     def addresses(self) -> list[Run]:
         """Return the offsets taken in the management network, and those that the site keeps in it or among the BMCs."""
         networks = self.env.site.networks
-        taken = [(b.address, b.count) for b in self.hosts] + [(b.address, b.count) for b in self.switches]
+        taken = [(b.address, b.count) for b in self.bought()] + [(b.address, b.count) for b in self.switches]
         kept = {o for n in (networks.management.cidr, networks.bmc.cidr) for o in reserved(self.env, n)}
         return taken + [(offset, 1) for offset in kept]
+
+    def bought(self) -> list[HostBlock]:
+        """Return the blocks that stand in racks."""
+        return [block for block in self.hosts if block.pool not in self._rented]
+
+    def rented(self) -> list[HostBlock]:
+        """Return the blocks that stand in the cloud: their offsets are those of its subnet."""
+        return [block for block in self.hosts if block.pool in self._rented]
+
+    @property
+    def _rented(self) -> set[str]:
+        return {pool.name for pool in self.env.pools if pool.cloud}
 
 
 def site_addresses(env: Environment) -> Iterator[tuple[Path, IPv4Address]]:
@@ -110,6 +122,8 @@ def extend(env: Environment, saved: Allocation | None) -> Allocation:
     problems: list[Problem] = []
     for index, pool in enumerate(env.pools):
         _hosts(draft, pool)
+        if pool.cloud:
+            continue
         problems += _racks(draft, pool.name, pool.racks, ("pools", index, "racks"), _needed(draft, pool))
     _leaves(draft)
     _spines(draft)
@@ -119,6 +133,7 @@ def extend(env: Environment, saved: Allocation | None) -> Allocation:
     problems += _uplinks(draft)
     problems += _fits(draft) + _taken(draft)
     problems += stacks.assign(draft.env, draft.hosts, draft.switches)
+    problems += clouding.fits(env, draft.rented())
     if problems:
         raise Refusal(problems)
     return Allocation.model_validate(
@@ -138,11 +153,15 @@ def _start(env: Environment, saved: Allocation | None) -> Draft:
     if saved is None:
         return Draft(env, sizing.host_ports(env))
     pools = {pool.name: sizing.on_fabric(pool) for pool in env.pools}
-    racks = {name: rows for name, rows in saved.racks.items() if name in pools or name == "fabric"}
+    stand = {pool.name for pool in env.pools if not pool.cloud} | {"fabric"}
+    racks = {name: rows for name, rows in saved.racks.items() if name in stand}
     draft = Draft(env, saved.ports, racks, list(saved.hosts), list(saved.switches), list(saved.uplinks))
     draft.cables_before = draft.next_cable()
-    # A pool that joins the fabric or leaves it gets other machines, so its numbers are given anew.
-    draft.hosts = [block for block in saved.hosts if pools.get(block.pool) == bool(block.unit)]
+    # A pool that joins the fabric or leaves it gets other machines, so its numbers are given anew; so does one that
+    # goes from racks to the cloud or comes back.
+    rented = {pool.name for pool in env.pools if pool.cloud}
+    kept = [block for block in saved.hosts if (block.pool in rented) != (block.pool in saved.racks)]
+    draft.hosts = [block for block in kept if pools.get(block.pool) == bool(block.unit)]
     return draft
 
 
@@ -255,6 +274,7 @@ def _next_hosts(draft: Draft, pool: Pool, role: Role, missing: int) -> HostBlock
     cabled = sizing.on_fabric(pool)
     unit, port, room = _free_ports(draft) if cabled else (0, 0, missing)
     count = min(missing, free, room)
+    taken = [(b.address, b.count) for b in draft.rented()] if pool.cloud else draft.addresses()
     return HostBlock(
         pool=pool.name,
         role=role,
@@ -262,7 +282,7 @@ def _next_hosts(draft: Draft, pool: Pool, role: Role, missing: int) -> HostBlock
         first=first,
         count=count,
         port=port,
-        address=first_gap(draft.addresses(), FIRST_ADDRESS, count),
+        address=first_gap(taken, FIRST_ADDRESS, count),
         cable=draft.next_cable() if cabled else 0,
         stack="",
     )
@@ -371,7 +391,7 @@ def _fits(draft: Draft) -> list[Problem]:
     """Return networks that are too small, with what they would have to hold."""
     networks = draft.env.site.networks
     routed = not draft.env.fabric.infiniband
-    bmc = max(b.address + b.count for b in draft.hosts)
+    bmc = max(b.address + b.count for b in draft.bought())
     last = max(bmc, *(b.address + b.count for b in draft.switches))
     units = max(b.unit for b in draft.hosts)
     rows = [("management", networks.management.cidr, last + 1), ("bmc", networks.bmc.cidr, bmc + 1)]
@@ -397,7 +417,7 @@ def _fits(draft: Draft) -> list[Problem]:
 def _taken(draft: Draft) -> list[Problem]:
     """Return addresses of the site that a host, its controller or a switch was given before the site claimed them."""
     networks = draft.env.site.networks
-    hosts = [(b.address, b.count, f"{b.pool}-{b.first:03d} and its block") for b in draft.hosts]
+    hosts = [(b.address, b.count, f"{b.pool}-{b.first:03d} and its block") for b in draft.bought()]
     switches = [(b.address, b.count, f"the {b.tier} switches") for b in draft.switches]
     problems = []
     for path, address in site_addresses(draft.env):

@@ -21,8 +21,8 @@ HOST = np.dtype(
         ("su", "u4"),  # from 1; 0 for a service pool, which has neither port nor cable
         ("port", "u4"),
         ("rack", "u4"),
-        ("unit", "u1"),  # lowest rack unit, from 1
-        ("address", "u4"),  # offset in the management and the bmc network
+        ("unit", "u1"),  # lowest rack unit, from 1; 0 for a rented host, whose rack is the cloud's zone
+        ("address", "u4"),  # offset in the management and the bmc network; of a rented host, in the cloud's subnet
         ("cable", "u4"),  # number of the cable on rail 0
         ("spare", "?"),  # as the allocation has it
         ("stack", "u4"),
@@ -71,7 +71,7 @@ class Columns:
 
 def build(env: Environment, allocation: Allocation) -> Columns:
     """Spread an allocation over its tables; links are in the order of their cable numbers."""
-    racks = tuple(rack.name for rack in env.racks)
+    racks = (*(rack.name for rack in env.racks), *([env.cloud.zone] if env.cloud else []))
     stacks = tuple(
         dict.fromkeys([env.name, *(b.stack for b in allocation.switches), *(b.stack for b in allocation.hosts)])
     )
@@ -112,6 +112,9 @@ def _hosts(env: Environment, allocation: Allocation, racks: tuple[str, ...], sta
     for index, pool in enumerate(env.pools):
         mine = table["pool"] == index
         place = table["ordinal"][mine].astype(np.int64) - 1
+        if pool.cloud:
+            table["rack"][mine] = len(env.racks)
+            continue
         height = catalog.server(pool.kind).height_u
         table["rack"][mine], table["unit"][mine] = _stand(allocation, pool.name, place, height, racks)
     return table[np.lexsort((table["ordinal"], table["pool"]))]

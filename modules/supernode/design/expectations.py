@@ -161,8 +161,10 @@ def _host(design: Design, name: str, image: str) -> HostExpectation:
             peer_address=str(link.b_address.ip) if link.b_address else "",
             cable=link.cable,
         )
+    # A rented host runs its provider's image, not the golden one.
+    runs = "" if host.cloud else image
     gpus = _gpus(design, host) if gpu_driver.applies(design, host) else None
-    return HostExpectation(host.slot, host.identity.system_serial, host.identity.uuid, image, ports, gpus)
+    return HostExpectation(host.slot, host.identity.system_serial, host.identity.uuid, runs, ports, gpus)
 
 
 def _gpus(design: Design, host: Host) -> Gpus | None:

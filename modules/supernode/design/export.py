@@ -22,10 +22,10 @@ def cabling_csv(design: Design) -> Iterator[str]:
 
 
 def bmc_csv(design: Design) -> Iterator[str]:
-    """Yield bmc.csv line by line; addresses carry their prefix length."""
+    """Yield bmc.csv line by line; addresses carry their prefix length. Rented hosts have no controller."""
     prefix = design.environment.site.networks.bmc.cidr.prefixlen
     yield "slot,device,kind,bmc_address,management_address\n"
-    for row in design.hosts:
+    for row in (host for host in design.hosts if not host.cloud):
         yield f"{row.slot},{row.name},{row.kind},{row.bmc}/{prefix},{row.management}\n"
 
 

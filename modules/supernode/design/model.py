@@ -99,12 +99,12 @@ class Design:
     def bios(self, host: Host) -> dict[str, str | int | bool]:
         """Return the BIOS attributes that a host is set to; one of a service pool takes those that its kind has."""
         kind, wanted = self.server_kind(host), self.environment.machines.bios
-        return {name: value for name, value in wanted.items() if kind.nics or name in kind.bios}
+        return {name: value for name, value in wanted.items() if kind.on_fabric or name in kind.bios}
 
     def firmware(self, host: Host) -> dict[str, str]:
         """Return the firmware baseline of a host; the environment's is that of the machines on the fabric."""
         kind = self.server_kind(host)
-        return {**kind.firmware, **(self.environment.machines.firmware if kind.nics else {})}
+        return {**kind.firmware, **(self.environment.machines.firmware if kind.on_fabric else {})}
 
     def is_host(self, device: str) -> bool:
         """Return whether a designed name is a host's."""
@@ -215,6 +215,8 @@ class Design:
         return link[order], starts
 
     def _slot(self, row: np.void) -> str:
+        if not row["unit"]:  # a rented host stands in no rack
+            return f"{self.environment.pools[row['pool']].name}-{row['ordinal']:03d}"
         return f"{self.columns.racks[row['rack']]}u{row['unit']:02d}"
 
     def _host_name(self, index: int) -> str:
@@ -228,8 +230,9 @@ class Design:
     def _in(self, network: IPv4Network, offset: Any) -> IPv4Address:
         return IPv4Address(int(network.network_address) + int(offset))
 
-    def _management(self, offset: Any) -> IPv4Interface:
-        network = self.environment.site.networks.management.cidr
+    def _management(self, offset: Any, *, rented: bool = False) -> IPv4Interface:
+        cloud, network = self.environment.cloud, self.environment.site.networks.management.cidr
+        network = cloud.hosts if rented and cloud else network
         return IPv4Interface((self._in(network, offset), network.prefixlen))
 
     def _host(self, index: int) -> Host:
@@ -248,9 +251,10 @@ class Design:
             port=int(row["port"]),
             state=self._state(index, slot),
             stack=self.columns.stacks[row["stack"]],
-            bmc=self._in(self.environment.site.networks.bmc.cidr, row["address"]),
-            management=self._management(row["address"]),
+            bmc=IPv4Address(0) if pool.cloud else self._in(self.environment.site.networks.bmc.cidr, row["address"]),
+            management=self._management(row["address"], rented=bool(pool.cloud)),
             identity=record.identity if record else _NOBODY,
+            cloud=pool.cloud or "",
         )
 
     def _state(self, index: int, slot: str) -> HostState:

@@ -21,12 +21,15 @@ class Host:
     """A server by its designed name.
 
     Attributes:
-        unit: lowest rack unit it fills.
+        rack: of a rented host, the provider's zone.
+        unit: lowest rack unit it fills; 0 for a rented host, whose slot is its name.
         ordinal: from 1, within its pool.
         su: scalable unit, from 1; 0 for a host of a service pool, which has no cable.
         port: 0-based host port on each leaf of its unit; 0 without one.
         stack: the Pulumi stack that holds it.
+        bmc: 0.0.0.0 for a rented host, which has no controller.
         identity: what machines.yml binds to its slot; empty strings where nothing is bound.
+        cloud: who it is rented from; empty for a machine of the site.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Host:
     bmc: IPv4Address
     management: IPv4Interface
     identity: Identity
+    cloud: str = ""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,9 @@ from supernode.design.model import Design
 from supernode.design.rows import Host
 from supernode.errors import Problem, Refusal
 
+# Where Debian's cloud images name their package sources.
+_OTHER_SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d/debian.sources")
+
 
 class Image(Protocol):
     """The golden image, as far as a seed cares."""
@@ -46,6 +49,21 @@ def build(design: Design, host_name: str, image: Image, serve_ca: str, ssh_publi
     }
 
 
+def user_data(design: Design, host: Host, serve_ca: str, ssh_public_key: str) -> str:
+    """Return the user-data of a rented host, whose name, keys and CA come by the provider's metadata service.
+
+    It is the seed of a machine, and beside it what else the deploy step leaves there: the CA. The image's own package
+    sources are emptied: nothing leads to them, and the site's mirror has what every role installs.
+    """
+    document = _user_data(design, host, serve_ca, ssh_public_key)
+    document["write_files"] = [
+        _file("/etc/supernode/ca.pem", serve_ca),
+        *(_file(path, "# by supernode: packages come from the site's mirror alone\n") for path in _OTHER_SOURCES),
+        *document["write_files"],
+    ]
+    return "#cloud-config\n" + _json(document)
+
+
 def _json(document: Any) -> str:
     return json.dumps(document, indent=2) + "\n"
 
@@ -80,8 +98,11 @@ def _files(design: Design) -> list[dict[str, str]]:
         "/etc/apt/sources.list.d/supernode.list": f"deb [trusted=yes] https://{serve.address}:{serve.port}/mirror ./\n",
         "/etc/apt/apt.conf.d/90supernode": f'Acquire::https::{serve.address}::CAInfo "/etc/supernode/ca.pem";\n',
     }
-    rows = contents.items()
-    return [{"path": path, "content": content, "permissions": "0644", "owner": "root:root"} for path, content in rows]
+    return [_file(path, content) for path, content in contents.items()]
+
+
+def _file(path: str, content: str) -> dict[str, str]:
+    return {"path": path, "content": content, "permissions": "0644", "owner": "root:root"}
 
 
 def _network(design: Design, host: Host) -> dict[str, Any]:

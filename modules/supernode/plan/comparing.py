@@ -11,9 +11,10 @@ from typing import Any
 
 from supernode.design import Design, Host
 from supernode.errors import Problem, Refusal
+from supernode.plan import cost, renting
 from supernode.plan.machine import Decision, decide
 from supernode.plan.model import FileDiff, Move, Plan, Step
-from supernode.plan.recording import SCHEMA, digest, files, machine
+from supernode.plan.recording import SCHEMA, digest, files, machine, rented
 from supernode.plan.share import at_once
 from supernode.records import DeviceOutput, Outputs
 from supernode.spec import SlotState
@@ -55,7 +56,7 @@ def compare(
         recabling=tuple(_recabling(design, last)),
     )
     document = json.dumps(plan.to_json(), sort_keys=True)
-    return dataclasses.replace(plan, hash=hashlib.sha256(document.encode()).hexdigest())
+    return dataclasses.replace(plan, hash=hashlib.sha256(document.encode()).hexdigest(), costs=cost.estimate(design))
 
 
 def _refuse_unknown(design: Design, reinstall: tuple[str, ...]) -> None:
@@ -76,9 +77,13 @@ def _writes_disk(name: str, decisions: Mapping[str, Decision]) -> bool:
 
 
 def _decide(design: Design, host: Host, last: Last, outputs: Outputs | None, confirmed: bool, image: str) -> Decision:
-    new = machine(design, host) | ({"image": image} if image else {})
     output = outputs.devices.get(host.name) if outputs else None
     applied = last.get("hosts", {}).get(host.name)
+    if host.cloud:
+        record = design.machines.slots.get(host.slot)
+        kept = record is None or record.state == SlotState.IN_SERVICE
+        return renting.decide(rented(design, host), applied["machine"] if applied else None, output, kept)
+    new = machine(design, host) | ({"image": image} if image else {})
     if output is None:
         return decide({}, new, confirmed)
     # Without a record of the last design, what the engine saw is all there is to compare with.
@@ -115,7 +120,7 @@ def _steps(
     for host in design.hosts:
         decision = decisions[host.name]
         was = before.get(host.name, {}).get("machine", {}).get("state")
-        if host.slot not in design.machines.slots:
+        if host.slot not in design.machines.slots and not host.cloud:
             hint = f"no machine is bound to slot {host.slot}: `supernode assign {design.name}` binds what was delivered"
             yield Step("refuse", host.name, host.stack, (), hint)
         elif host.state == "quarantined" and was not in (None, "quarantined"):
@@ -143,11 +148,16 @@ def _switch_steps(design: Design, outputs: Outputs | None, diffs: tuple[FileDiff
             yield Step("update", switch.name, switch.stack, (), f"{output.state} at the last attempt: {output.reason}")
 
 
+_STAYS = "the machine stays as it is"
+
+
 def _leaving(design: Design, last: Last, outputs: Outputs | None) -> Iterator[Step]:
     here = {host.name for host in design.hosts} | {switch.name for switch in design.switches}
-    known = {**last.get("hosts", {}), **last.get("switches", {}), **(outputs.devices if outputs else {})}
+    known = {**(outputs.devices if outputs else {}), **last.get("hosts", {}), **last.get("switches", {})}
     for name in sorted(set(known) - here):
-        yield Step("delete", name, "", (), "it has left the design; the machine stays as it is")
+        gone = known[name]
+        kept = "its instance ends" if isinstance(gone, Mapping) and "zone" in gone.get("machine", {}) else _STAYS
+        yield Step("delete", name, "", (), f"it has left the design; {kept}")
 
 
 def _file_diffs(design: Design, last: Last) -> Iterator[FileDiff]:

@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from supernode.plan.cost import Cost
+
 StepKind = Literal["create", "update", "reinstall", "replace", "refuse", "fence", "delete"]
 
 
@@ -56,6 +58,7 @@ class Plan:
         steps: hosts by pool and ordinal, then switches, then what leaves the design.
         reinstalls: slots whose disks are written.
         recabling: in the order in which to do it: all pulls of a port come before a plug into it.
+        costs: what the rented pools would cost, by the catalogue's prices: an estimate, and no part of the hash.
     """
 
     hash: str
@@ -65,6 +68,7 @@ class Plan:
     file_diffs: tuple[FileDiff, ...] = ()
     reinstalls: tuple[str, ...] = ()
     recabling: tuple[Move, ...] = ()
+    costs: tuple[Cost, ...] = ()
 
     @property
     def empty(self) -> bool:
@@ -73,4 +77,5 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """Return the plan as a JSON document."""
-        return dataclasses.asdict(self)
+        document = dataclasses.asdict(dataclasses.replace(self, costs=()))
+        return {**document, "costs": [cost.to_json() for cost in self.costs]}

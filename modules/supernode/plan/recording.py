@@ -22,8 +22,7 @@ def snapshot(design: Design) -> dict[str, Any]:
         "environment": design.name,
         "design": design.digest,
         "hosts": {
-            host.name: {"slot": host.slot, "stack": host.stack, "machine": machine(design, host)}
-            for host in design.hosts
+            host.name: {"slot": host.slot, "stack": host.stack, "machine": known(design, host)} for host in design.hosts
         },
         "switches": {switch.name: {"slot": switch.slot, "stack": switch.stack} for switch in design.switches},
         "links": {link.cable: [link.a_device, link.a_port, link.b_device, link.b_port] for link in design.links},
@@ -44,6 +43,28 @@ def files(design: Design, *, full: bool) -> dict[str, dict[str, str]]:
 def digest(content: str) -> str:
     """Return what stands for a text that is not kept."""
     return f"sha256:{hashlib.sha256(content.encode()).hexdigest()}"
+
+
+def known(design: Design, host: Host) -> dict[str, Any]:
+    """Return what the Design alone knows of a host's resource."""
+    return rented(design, host) if host.cloud else machine(design, host)
+
+
+def rented(design: Design, host: Host) -> dict[str, Any]:
+    """Return what would make another instance of a rented host, were it another, and its state."""
+    cloud = design.environment.cloud
+    if cloud is None:  # the documents were checked for it
+        raise KeyError(host.cloud)
+    return {
+        "name": host.name,
+        "slot": host.slot,
+        "state": host.state,
+        "kind": host.kind,
+        "zone": cloud.zone,
+        "address": str(host.management),
+        "image": cloud.image.model_dump(exclude_none=True),
+        "capacity": cloud.capacity.model_dump(exclude_none=True),
+    }
 
 
 def machine(design: Design, host: Host) -> dict[str, Any]:

@@ -6,12 +6,13 @@ Keys are those of docs/contracts.md, section 7; values are plain JSON. Secrets s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from supernode import catalog
 from supernode.design import Design, Host, Switch, cooling
 from supernode.errors import CouldNotRun
+from supernode.plan.cloud import CloudShare, share
 from supernode.spec import SlotState
 
 
@@ -30,6 +31,14 @@ class BootFacts(Protocol):
     def isos(self) -> Mapping[str, str]:
         """Digest of each machine's deploy ISO, by host name."""
 
+    @property
+    def serve_ca(self) -> str:
+        """PEM of the server's CA."""
+
+    @property
+    def ssh_public_key(self) -> str:
+        """The operator's."""
+
 
 @dataclass(frozen=True)
 class Stack:
@@ -38,16 +47,18 @@ class Stack:
     Attributes:
         machines, switches: inputs by designed name.
         after: the switches of this stack that a machine waits for, by its name.
+        cloud: the network of the rented pools, and their hosts.
     """
 
     machines: Mapping[str, Mapping[str, Any]]
     switches: Mapping[str, Mapping[str, Any]]
     after: Mapping[str, tuple[str, ...]]
+    cloud: CloudShare = field(default_factory=CloudShare)
 
     @property
     def size(self) -> int:
         """How many resources can be worked on at once."""
-        return len(self.machines) + len(self.switches)
+        return len(self.machines) + len(self.switches) + sum(len(pool["hosts"]) for pool in self.cloud.pools.values())
 
 
 def stack(design: Design, name: str, facts: BootFacts, key: str) -> Stack:
@@ -64,12 +75,13 @@ def stack(design: Design, name: str, facts: BootFacts, key: str) -> Stack:
     """
     if name not in design.stacks():
         raise CouldNotRun(f"stack {name}", f"environment {design.name} is cut into {', '.join(design.stacks())}")
-    hosts = [host for host in design.hosts if host.stack == name]
+    hosts = [host for host in design.hosts if host.stack == name and not host.cloud]
     switches = [switch for switch in design.configured_switches if switch.stack == name]
     return Stack(
         machines={host.name: machine(design, host, facts, key) for host in hosts},
         switches={switch.name: switch_config(design, switch, key) for switch in switches},
         after=_after(design, hosts, switches),
+        cloud=share(design, name, facts),
     )
 
 

@@ -1,6 +1,7 @@
 """The three documents of an environment, read and checked: text in, frozen types or every problem at once out."""
 
 from supernode.spec.allocation import Allocation, HostBlock, Places, SwitchBlock, UplinkBlock, allocation_text
+from supernode.spec.cloud import Cloud
 from supernode.spec.cooling import Cooling
 from supernode.spec.environment import Environment, Fabric, Pool, Rack, Software
 from supernode.spec.machines import PINS, Identity, Machines, SlotRecord, SlotState, machines_text
@@ -11,6 +12,7 @@ from supernode.spec.schema import schema_text
 __all__ = [
     "PINS",
     "Allocation",
+    "Cloud",
     "Cooling",
     "Environment",
     "Fabric",

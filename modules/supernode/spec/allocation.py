@@ -31,7 +31,7 @@ class HostBlock(Document):
         unit: from 1; 0 for a service pool, which has no cable: `port` and `cable` are 0, too.
         first: ordinal of the first one, from 1; also its place in the pool's racks.
         port: 0-based host port of the first one on each of the unit's leaves.
-        address: offset of the first one in both the management and the bmc network.
+        address: offset of the first one in both the management and the bmc network; of a rented pool, in its subnet.
         cable: number of the first one's cable on rail 0; a host takes as many as it has rails.
     """
 

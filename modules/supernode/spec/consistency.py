@@ -11,7 +11,7 @@ from typing import Any
 from supernode import catalog
 from supernode.catalog import ServerKind
 from supernode.errors import Path, Problem
-from supernode.spec import cooling, gpu_driver, scheduler, sizing, transport
+from supernode.spec import cloud_rules, cooling, gpu_driver, scheduler, sizing, transport
 from supernode.spec.allocation import Allocation
 from supernode.spec.environment import Environment, Pool
 from supernode.spec.machines import Machines
@@ -36,6 +36,7 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
         transport.consistency,
         gpu_driver.consistency,
         scheduler.consistency,
+        cloud_rules.consistency,
     )
     problems = [problem for check in checks for problem in check(env)]
     doubtful = {str(path[0]) for path in (*broken, *(p.path for p in problems)) if path}
@@ -148,12 +149,12 @@ def _kinds(env: Environment) -> Iterator[Problem]:
     servers = catalog.server_kinds()
     known = [(i, pool, catalog.server(pool.kind)) for i, pool in enumerate(env.pools) if pool.kind in servers]
     for index, pool, server in known:
-        if not server.disk.by_id and pool.disk is None:
+        if not server.disk.by_id and pool.disk is None and server.cloud is None:
             what = f"a {pool.kind} comes with one system disk or another, and pools[{index}].disk does not name it"
             yield Problem(("pools", index), what, f"add disk: /dev/disk/by-id/... to pool {pool.name}")
-    yield from _same_rails([row for row in known if row[2].nics])
-    if len(known) == len(env.pools) and not any(server.nics for _, _, server in known):
-        kinds = ", ".join(name for name in servers if catalog.server(name).nics)
+    yield from _same_rails([row for row in known if row[2].on_fabric])
+    if len(known) == len(env.pools) and not any(server.on_fabric for _, _, server in known):
+        kinds = ", ".join(name for name in servers if catalog.server(name).on_fabric)
         what = "no pool has servers with ports for the fabric: a fabric of nobody"
         yield Problem(("pools",), what, f"kinds with rails: {kinds}")
 
@@ -215,7 +216,7 @@ def _ports(env: Environment) -> Iterator[Problem]:
 def _bios(env: Environment) -> Iterator[Problem]:
     listed = catalog.server_kinds()
     # A service pool's servers take what they have of it (Design.bios): they are other machines.
-    kinds = {k.name: k for pool in env.pools if pool.kind in listed and (k := catalog.server(pool.kind)).nics}
+    kinds = {k.name: k for pool in env.pools if pool.kind in listed and (k := catalog.server(pool.kind)).on_fabric}
     for name, value in env.machines.bios.items():
         for kind in kinds.values():
             known = kind.bios.get(name)
@@ -247,7 +248,7 @@ def _deadline(env: Environment) -> Iterator[Problem]:
 def _room(env: Environment) -> Iterator[Problem]:
     for index, pool in enumerate(env.pools):
         needed, have = pool.count + pool.spares, _places(env, pool)
-        if needed > have:
+        if needed > have and not pool.cloud:
             what = f"pool {pool.name} has {needed} machines with its spares, its racks have places for {have}"
             yield Problem(("pools", index, "count"), what, "name more racks, or fewer machines")
 
@@ -265,7 +266,7 @@ def _switch_room(env: Environment) -> Iterator[Problem]:
 
 def _places(env: Environment, pool: Pool) -> int:
     kind = catalog.server(pool.kind)
-    return sum(sizing.server_places(rack, kind) for rack in env.racks if rack.name in pool.racks)
+    return 0 if pool.cloud else sum(sizing.server_places(rack, kind) for rack in env.racks if rack.name in pool.racks)
 
 
 def machines(found: Machines) -> list[Problem]:
@@ -300,10 +301,11 @@ def allocation(env: Environment, saved: Allocation) -> list[Problem]:
             )
         )
     twice = Counter(f"{b.pool}-{n:03d}" for b in saved.hosts for n in range(b.first, b.first + b.count))
-    addresses = Counter(a for b in saved.hosts for a in range(b.address, b.address + b.count))
-    addresses.update(a for b in saved.switches for a in range(b.address, b.address + b.count))
+    rented = {pool.name for pool in env.pools if pool.cloud}
+    addresses = Counter((b.pool in rented, a) for b in saved.hosts for a in range(b.address, b.address + b.count))
+    addresses.update((False, a) for b in saved.switches for a in range(b.address, b.address + b.count))
     again = [name for name, count in twice.items() if count > 1]
-    shared = [number for number, count in addresses.items() if count > 1]
+    shared = [number for (_, number), count in addresses.items() if count > 1]
     if again or shared:
         what = f"numbers are given twice: {', '.join([*again[:3], *(f'address {n}' for n in shared[:3])])}"
         problems.append(Problem(("hosts",), what, "restore the file from git", "allocation"))

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from supernode.spec.cloud import Cloud
 from supernode.spec.cooling import Cooling
 from supernode.spec.gpu_driver import GpuDriver
 from supernode.spec.parts import Document, HostName, Name, Plain, Rate, Reference
@@ -113,7 +114,8 @@ class Rack(Document):
 class Pool(Document):
     """Servers of one kind that do one job; `spares` come on top of `count`.
 
-    With fewer than `minimum` of them ready a run ends after provisioning.
+    With fewer than `minimum` of them ready a run ends after provisioning. A pool with `cloud` is rented from that
+    provider: it stands in the environment's cloud part, in no rack and beside the fabric.
     """
 
     name: Name
@@ -121,7 +123,8 @@ class Pool(Document):
     count: Annotated[int, Field(ge=1)]
     spares: Annotated[int, Field(ge=0)] = 0
     minimum: Annotated[int, Field(ge=1)] = 1
-    racks: Annotated[tuple[str, ...], Field(min_length=1)]
+    racks: tuple[str, ...] = ()
+    cloud: Literal["aws"] | None = None
     disk: Annotated[str, Field(pattern="^/dev/disk/by-(id|path)/")] | None = None
 
 
@@ -227,6 +230,7 @@ class Environment(Document):
     stacks: Stacks = Stacks()
     budgets: Budgets = Budgets()
     verify: Verify = Verify()
+    cloud: Cloud | None = None
     cooling: Cooling | None = None
     gpu_driver: GpuDriver | None = None
     scheduler: Scheduler | None = None

@@ -10,8 +10,8 @@ from supernode.spec.environment import Environment, Pool, Rack
 
 
 def on_fabric(pool: Pool) -> bool:
-    """Tell whether a pool's servers have ports for the fabric; those of a service pool have none."""
-    return bool(catalog.server(pool.kind).nics)
+    """Tell whether a pool's servers have ports for the fabric; those of a service pool and rented ones have none."""
+    return catalog.server(pool.kind).on_fabric
 
 
 def rails(env: Environment) -> int:

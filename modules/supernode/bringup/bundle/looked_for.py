@@ -65,7 +65,7 @@ def references(design: Design) -> list[str]:
     """Return every reference in environment.yml, `{slot}` filled in for each slot of a host."""
     found: dict[str, None] = {}
     for text in spec.references(design.environment):
-        slots = [host.slot for host in design.hosts] if "{slot}" in text else [""]
+        slots = [host.slot for host in design.hosts if not host.cloud] if "{slot}" in text else [""]
         found |= dict.fromkeys(text.replace("{slot}", slot) for slot in slots)
     return list(found)
 

@@ -33,7 +33,7 @@ def judge(design: Design, seen: Seen) -> list[Finding]:
     for bmc in seen.bmcs:
         found += of_bmc(design, bmc)
     for host in design.hosts:
-        if host.state == "quarantined":
+        if host.state == "quarantined" and not host.cloud:
             found.append(_advice("bmc", host.name, found="quarantined: not contacted"))
     found += [of_switch(switch) for switch in seen.switches]
     found += of_names(design.environment, seen.names)
@@ -242,7 +242,7 @@ def _mirror(design: Design, seen: HereSeen) -> Iterator[Finding]:
 
 
 def _room(design: Design, seen: HereSeen) -> Iterator[Finding]:
-    media = len(design.hosts) * ROOM_MEDIUM
+    media = sum(not host.cloud for host in design.hosts) * ROOM_MEDIUM
     needed = media + (0 if seen.image else ROOM_IMAGE)
     for place, free in seen.free_bytes.items():
         wanted, found = f"{needed / GIB:.1f} GiB free", f"{free / GIB:.1f} GiB free"

@@ -35,7 +35,7 @@ def check(folder: EnvironmentFolder, design: Design, others: dict[str, Design], 
 
 
 async def _look(folder: EnvironmentFolder, design: Design, tell: Tell) -> Seen:
-    hosts = [host for host in design.hosts if host.state != "quarantined"]
+    hosts = [host for host in design.hosts if host.state != "quarantined" and not host.cloud]
     count = _Count(len(hosts) + len(design.configured_switches), tell)
     found = await asyncio.gather(
         _bmcs(folder, design, hosts, count),

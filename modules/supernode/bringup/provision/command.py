@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -108,6 +109,9 @@ def _lines(stream: IO[str], each: Callable[[str], Any] | None) -> str:
     return "\n".join(lines)
 
 
+_NO_PLUGIN = re.compile(r"resource plugin 'pulumi-resource-(\w+)'")
+
+
 def explain(
     error: CommandError, stack: str, environment: str, settings: Mapping[str, str], said: list[str]
 ) -> CouldNotRun:
@@ -130,6 +134,11 @@ def explain(
             "another run holds it: " + "; ".join(str(lock) for lock in locks.read(text)),
             f"wait for that run; if it is gone: supernode shell {environment}, then pulumi cancel --yes -s {stack}",
         )
+    plugin = _NO_PLUGIN.search(text)
+    if plugin:
+        name = plugin[1]
+        hint = f"where it can be fetched: supernode shell {environment}, then pulumi plugin install resource {name}"
+        return CouldNotRun(f"stack {stack}", f"the engine's plugin for {name} is not installed here", hint)
     lines = said or [line for line in text.splitlines() if "error" in line][-_TAIL:] or text.splitlines()[-_TAIL:]
     own = [line for line in lines if line != "update failed"]
     return CouldNotRun(f"stack {stack}", "; ".join(dict.fromkeys(own or lines)))

@@ -14,6 +14,8 @@ from supernode.records import Event, State
 
 STAGE = "provision"
 OURS = "supernode:index:"
+RENTED = ("aws:ec2/instance:Instance",)  # what a rented host is at its provider; it has the host's designed name
+_CLOUD, _HOST = "supernode:cloud:", "supernode:cloud:CloudHost$"
 _STATUS = {"ready": State.CHANGED, "late": State.LATE, "failed": State.FAILED}
 _QUIET = {"same", "refresh", "read"}
 # The provider writes "<phase>: <detail>"; a phase is one word.
@@ -93,7 +95,7 @@ def to_drift(event: Any, stack: str) -> Row | None:
 def _warning(event: Any, stack: str) -> Row | None:
     """Return what the provider warned of: a machine that could not be looked at is unknown, not unchanged."""
     said = event.diagnostic_event
-    if said is None or said.severity != "warning" or not (said.urn and OURS in said.urn):
+    if said is None or said.severity != "warning" or not (said.urn and _of_device(said.urn)):
         return None
     name = name_of(said.urn)
     return Row(stack, name, "warning", _text(said.message).removeprefix(f"{name}: "))
@@ -105,12 +107,17 @@ def error_of(event: Any) -> str | None:
     if said is None or said.severity != "error":
         return None
     text = _text(said.message)
-    return f"{name_of(said.urn)}: {text}" if said.urn and OURS in said.urn else text
+    return f"{name_of(said.urn)}: {text}" if said.urn and (_of_device(said.urn) or _CLOUD in said.urn) else text
 
 
 def is_ours(type_token: str | None) -> bool:
     """Tell a machine or a switch from a component, a provider or the stack itself."""
-    return (type_token or "").startswith(OURS)
+    return (type_token or "").startswith(OURS) or type_token in RENTED
+
+
+def _of_device(urn: str) -> bool:
+    """Tell whether a URN is a machine's, a switch's, or of what a rented host consists of."""
+    return OURS in urn or _HOST in urn
 
 
 def name_of(urn: str) -> str:
@@ -121,7 +128,7 @@ def name_of(urn: str) -> str:
 def _said(said: Any, at: float) -> Event | None:
     if said.severity == "debug":
         return None
-    host = name_of(said.urn) if said.urn and OURS in said.urn else None
+    host = name_of(said.urn) if said.urn and _of_device(said.urn) else None
     text = _text(said.message)
     match = _PHASE.match(text)
     if said.severity == "error":

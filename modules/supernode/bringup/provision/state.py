@@ -10,7 +10,11 @@ from supernode.records import DeviceOutput, Outputs
 
 # The only layout of a deployment that this reads; the engine writes it into each export.
 DEPLOYMENT_VERSION = 3
-_KINDS = {"supernode:index:Machine": "machine", "supernode:index:SwitchConfig": "switch"}
+_KINDS = {
+    "supernode:index:Machine": "machine",
+    "supernode:index:SwitchConfig": "switch",
+    "supernode:cloud:CloudHost": "machine",  # a component: what it registers has the same names
+}
 _STACK = "pulumi:pulumi:Stack"
 
 

@@ -89,7 +89,8 @@ def again(seen: Device, raw: Answers) -> Device:
 
 def _addresses() -> list[str]:
     """Return the PCI addresses at which any known kind has a port of the fabric."""
-    return sorted({nic.pci for kind in catalog.server_kinds() for nic in catalog.server(kind).nics})
+    kinds = (catalog.server(name) for name in catalog.server_kinds())
+    return sorted({nic.pci for kind in kinds if kind.on_fabric for nic in kind.nics})
 
 
 def host(address: str, key: str, raw: Answers) -> HostSeen:

@@ -94,7 +94,7 @@ def _tells(key: str, value: str) -> bool:
 
 def _kind(controller: ControllerSeen | None, host: HostSeen | None) -> str:
     """Match vendor and model against the catalogue; where no name fits, the GPUs and the ports' PCI addresses."""
-    known = [catalog.server(name) for name in catalog.server_kinds()]
+    known = [kind for name in catalog.server_kinds() if (kind := catalog.server(name)).cloud is None]
     says = [(row.vendor, row.model) for row in (controller, host) if row is not None and row.model]
     named = [k for k in known if any(_called(k, *row) for row in says)]
     if not named and controller is not None and host is not None:

@@ -1,0 +1,1 @@
+"""Pools that are rented from AWS; the only package that imports pulumi_aws."""
