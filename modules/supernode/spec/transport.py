@@ -30,7 +30,7 @@ def _kinds(env: Environment) -> Iterator[Problem]:
             yield Problem(path, what, f"switches with such ports: {', '.join(fitting)}")
     for index, pool in enumerate(env.pools):
         server = catalog.server(pool.kind) if pool.kind in catalog.server_kinds() else None
-        if server is not None and server.nics and link not in server.links:
+        if server is not None and server.on_fabric and link not in server.links:
             what = f"a {pool.kind} has no {_NAMES[link]} ports, as {env.fabric.transport} needs them"
             yield Problem(("pools", index, "kind"), what, "another kind, or another fabric.transport")
 
