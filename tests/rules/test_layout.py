@@ -56,6 +56,7 @@ def test_only_the_cli_prints():
         "provider",
         "lab",
         "boot",
+        "telemetry",
     }  # all but cli: programs of their own, whose stdout is a protocol or a log
     offenders = [
         p.relative_to(ROOT).as_posix()

@@ -1,6 +1,7 @@
 """The site's package mirror: what hosts install after they are up, and its dependencies, as a flat Debian repository.
 
-Packages that the image has already are left out. The versions are the pins', as for the image; hosts verify the site's
+Packages that the image has already are left out. Those of our own (`boot.own`) are built here and stand beside
+Debian's, so that apt itself finds what they need. The versions are the pins', as for the image; hosts verify the site's
 server by TLS with the site's own CA, and the hashes in `Packages` come from the archive's signed index by way of apt.
 """
 
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from supernode.boot import cache as store
-from supernode.boot import pins, rootfs, tool
+from supernode.boot import own, pins, rootfs, tool
 from supernode.boot import vendor as vendoring
 from supernode.boot.cache import Progress
 from supernode.boot.image import ImageRef
@@ -82,7 +83,9 @@ def _digest(software: Software, image: ImageRef, vendors: Sequence[Vendor]) -> s
 
 def _build(software: Software, image: ImageRef, work: Path, vendors: Sequence[Vendor]) -> None:
     apt = work / "apt"
-    options = _private_apt(software, image, apt)
+    ours = own.build(software.packages, work)
+    (work / "Packages").write_bytes(_index(ours))
+    options = _private_apt(software, image, apt, work if ours else None)
     vendoring.admit(vendors, apt / "etc")
     where = ", ".join(("the Debian archive", *(vendor.url for vendor in vendors)))
     tool.run(
@@ -97,21 +100,34 @@ def _build(software: Software, image: ImageRef, work: Path, vendors: Sequence[Ve
     for deb in sorted((apt / "archives").glob("*.deb")):
         name, version, rest = deb.name.split("_", 2)
         # An epoch's colon comes encoded, and its percent sign would be encoded once more on the way to a host.
-        deb.rename(work / f"{name}_{version.rpartition('%3a')[2]}_{rest}")
+        deb.replace(work / f"{name}_{version.rpartition('%3a')[2]}_{rest}")
     shutil.rmtree(apt)
-    index = "\n".join(_stanza(deb) for deb in sorted(work.glob("*.deb"))).encode()
+    index = _index(sorted(work.glob("*.deb")))
     (work / "Packages").write_bytes(index)
     (work / "Packages.gz").write_bytes(gzip.compress(index, mtime=rootfs.EPOCH))
     (work / "Release").write_text(_release(work, software.suite), encoding="utf-8")
 
 
-def _private_apt(software: Software, image: ImageRef, folder: Path) -> list[str]:
-    """Return options that make apt-get act for a machine of this image, and leave the operator's own apt alone."""
+def _index(debs: Sequence[Path]) -> bytes:
+    return "\n".join(_stanza(deb) for deb in debs).encode()
+
+
+def _private_apt(software: Software, image: ImageRef, folder: Path, beside: Path | None) -> list[str]:
+    """Return options that make apt-get act for a machine of this image, and leave the operator's own apt alone.
+
+    Args:
+        software: what is wanted.
+        image: what the machine has already.
+        folder: where apt keeps what it knows.
+        beside: a folder with packages and their index that apt takes like the archive's; it is one of ours.
+    """
     for name in ("archives/partial", "lists/partial", "etc", "parts"):
         (folder / name).mkdir(parents=True)
-    beside = image.path.parent
-    shutil.copyfile(beside / "dpkg-status", folder / "status")
-    shutil.copyfile(beside / "sources.list", folder / "etc" / "sources.list")
+    known = image.path.parent
+    shutil.copyfile(known / "dpkg-status", folder / "status")
+    sources = (known / "sources.list").read_text(encoding="utf-8")
+    sources += f"deb [trusted=yes] copy:{beside} ./\n" if beside else ""
+    (folder / "etc" / "sources.list").write_text(sources, encoding="utf-8")
     wanted = pins.preferences(pins.parse(pins.text(software.suite)))
     (folder / "etc" / "preferences").write_text(wanted, encoding="utf-8")
     values = {

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from supernode.design import gpu_driver, infiniband
+from supernode.design import gpu_driver, infiniband, observers
 from supernode.design.model import Design
 from supernode.design.rows import Host
 from supernode.units import MbitPerS, Milliseconds
@@ -90,13 +90,15 @@ class Subnet:
 
 @dataclass(frozen=True)
 class Expectations:
-    """All that is expected; quarantined hosts are in no row. `subnet` is None in a fabric of another transport."""
+    """All that is expected; quarantined hosts are in no row. `subnet`, `cooling` and `watch` are None without."""
 
     hosts: Mapping[str, HostExpectation]
     switches: Mapping[str, SwitchExpectation]
     time_offset_ms: Milliseconds
     rate_floor: float
     subnet: Subnet | None = None
+    cooling: observers.CoolingExpectation | None = None
+    watch: observers.WatchExpectation | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document that `from_json` reads back."""
@@ -111,7 +113,8 @@ class Expectations:
             for name, row in document["switches"].items()
         }
         offset, floor = Milliseconds(document["time_offset_ms"]), document["rate_floor"]
-        return cls(hosts, switches, offset, floor, _subnet_of(document.get("subnet")))
+        cooling, watch = observers.cooling_read(document.get("cooling")), observers.watch_read(document.get("watch"))
+        return cls(hosts, switches, offset, floor, _subnet_of(document.get("subnet")), cooling, watch)
 
 
 def _subnet_of(document: Mapping[str, Any] | None) -> Subnet | None:
@@ -138,6 +141,8 @@ def build(design: Design, image: str = "") -> Expectations:
         time_offset_ms=Milliseconds(design.environment.verify.time_offset_ms),
         rate_floor=design.environment.verify.rate_floor,
         subnet=_subnet(design) if design.environment.fabric.infiniband else None,
+        cooling=observers.cooling(design),
+        watch=observers.watch(design),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from supernode.design import gpu_driver, infiniband, render, scheduler
+from supernode.design import cooling_agent, gpu_driver, infiniband, render, scheduler, watching
 from supernode.design.rows import Host, Placed, RenderedFile
 
 if TYPE_CHECKING:
@@ -80,6 +80,26 @@ ROLES = (
         scheduler.node_packages,
         applies=scheduler.is_node,
         placed=scheduler.key,
+    ),
+    Role(
+        "node_exporter",
+        watching.node_exporter,
+        lambda design: ("prometheus-node-exporter",) if design.environment.watch else (),
+        lambda design, _host: design.environment.watch is not None,
+    ),
+    Role(
+        "watch",
+        watching.watch,
+        lambda design: ("prometheus", "prometheus-alertmanager") if design.environment.watch else (),
+        lambda design, host: watching.service_host(design) == host,
+        placed=watching.placed,
+    ),
+    Role(
+        cooling_agent.ROLE,
+        cooling_agent.files,
+        cooling_agent.packages,
+        cooling_agent.applies,
+        placed=cooling_agent.placed,
     ),
 )
 

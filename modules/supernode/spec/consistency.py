@@ -11,7 +11,7 @@ from typing import Any
 from supernode import catalog
 from supernode.catalog import ServerKind
 from supernode.errors import Path, Problem
-from supernode.spec import cloud_rules, cooling, gpu_driver, scheduler, sizing, transport
+from supernode.spec import cloud_rules, cooling, gpu_driver, scheduler, sizing, transport, watch
 from supernode.spec.allocation import Allocation
 from supernode.spec.environment import Environment, Pool
 from supernode.spec.machines import Machines
@@ -37,6 +37,7 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
         gpu_driver.consistency,
         scheduler.consistency,
         cloud_rules.consistency,
+        watch.consistency,
     )
     problems = [problem for check in checks for problem in check(env)]
     doubtful = {str(path[0]) for path in (*broken, *(p.path for p in problems)) if path}

@@ -12,6 +12,7 @@ from supernode.spec.cooling import Cooling
 from supernode.spec.gpu_driver import GpuDriver
 from supernode.spec.parts import Document, HostName, Name, Plain, Rate, Reference
 from supernode.spec.scheduler import Scheduler
+from supernode.spec.watch import Watch
 
 
 class Network(Document):
@@ -234,3 +235,4 @@ class Environment(Document):
     cooling: Cooling | None = None
     gpu_driver: GpuDriver | None = None
     scheduler: Scheduler | None = None
+    watch: Watch | None = None

@@ -115,6 +115,18 @@ CHECKS = {
             (("sysfs-composed-speed-400g.txt", "composed"),),
             (("sysfs-composed-speed-100g.txt", "composed"),),
         ),
+        Check(
+            "cooling",
+            "cooling units as the agent's own metrics show them: present, fresh, dry, plausible",
+            (("supernode-cooling-0.1.0-good.txt", "recorded"),),
+            (("supernode-cooling-0.1.0-leak-frozen.txt", "recorded"),),
+        ),
+        Check(
+            "watch",
+            "targets, rules and receiver as Prometheus itself tells them (/api/v1)",
+            (("prometheus-2.42-good.txt", "recorded"),),
+            (("prometheus-2.42-down.txt", "recorded"),),
+        ),
     )
 }
 

@@ -11,6 +11,7 @@ from supernode.units import MbitPerS, Milliseconds
 
 if TYPE_CHECKING:
     from supernode.design.expectations import Expectations, HostPort, SwitchPort
+    from supernode.design.observers import CoolingExpectation, WatchExpectation
 
 End = tuple[str, str]
 """One end of a cable: device and port."""
@@ -82,12 +83,15 @@ class Wanted:
 
     Attributes:
         rate_floor: share of the declared rate that a flow must reach, 0 to 1.
+        cooling, watch: None where the environment has no cooling agent and no Prometheus.
     """
 
     hosts: Mapping[str, HostWanted]
     switches: Mapping[str, SwitchWanted]
     time_offset: Milliseconds
     rate_floor: float
+    cooling: CoolingExpectation | None = None
+    watch: WatchExpectation | None = None
 
     def cables(self) -> dict[str, Cable]:
         """Return every cable that should carry, by id, each once, in the order of its a ends."""
@@ -155,4 +159,5 @@ def read(expectations: Expectations, images: Mapping[str, str] | None = None) ->
         name: SwitchWanted({port: _switch_port(p) for port, p in row.ports.items()}, dict(row.fib))
         for name, row in expectations.switches.items()
     }
-    return Wanted(hosts, switches, expectations.time_offset_ms, expectations.rate_floor)
+    marks = (expectations.time_offset_ms, expectations.rate_floor)
+    return Wanted(hosts, switches, *marks, cooling=expectations.cooling, watch=expectations.watch)

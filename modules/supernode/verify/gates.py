@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from supernode.records import Finding, Verdict
-from supernode.verify import cabling, gpus, rate
+from supernode.verify import cabling, cooling, gpus, rate, watch
 from supernode.verify.expected import HostWanted, PortWanted, Wanted
 from supernode.verify.facts import fib
 from supernode.verify.facts.device import DeviceFacts, Facts, next_host
 from supernode.verify.facts.ping import Sweep
 from supernode.verify.facts.ports import Port
+from supernode.verify.unseen import unseen
 
 Gate = Callable[[Wanted, Facts], list[Finding]]
 
@@ -40,7 +41,7 @@ def identity(wanted: Wanted, facts: Facts) -> list[Finding]:
 
 def _identity(name: str, host: HostWanted, seen: DeviceFacts) -> Finding:
     if seen.identity is None:
-        return _unseen("identity", name, seen, "identity", _who(name, host.serial, host.uuid))
+        return unseen("identity", name, seen, "identity", _who(name, host.serial, host.uuid))
     pairs = [
         ("hostname", name, seen.identity.hostname),
         ("serial", host.serial, seen.identity.serial),
@@ -77,7 +78,7 @@ def image(wanted: Wanted, facts: Facts) -> list[Finding]:
 def _image(name: str, want: str, seen: DeviceFacts) -> Finding:
     found = seen.identity.image if seen.identity is not None else ""
     if not found:
-        return _unseen("image", name, seen, "image", want)
+        return unseen("image", name, seen, "image", want)
     if found != want:
         hint = "the machine was installed outside this run: reinstall it, or import it"
         return Finding("image", name, Verdict.FAIL, want, found, hint=hint)
@@ -106,7 +107,7 @@ def _port(check: str, name: str, port: str, row: PortWanted, seen: DeviceFacts) 
     address = f", {row.address}/{row.prefix}" if row.address else ""
     want, place = "shut" if row.shut else f"up, MTU {row.mtu}{address}", f"{name}:{port}"
     if seen.ports is None:
-        return _unseen(check, place, seen, "ports", want)
+        return unseen(check, place, seen, "ports", want)
     found = seen.ports.get(port)
     if found is None:
         return Finding(
@@ -158,7 +159,7 @@ def _mtu(wanted: Wanted, facts: Facts, name: str, port: str, row: PortWanted) ->
     if lines:
         return Finding("mtu", place, Verdict.FAIL, want, lines[0], evidence=lines)
     if any(sweep is None for sweep in sweeps.values()):
-        return _unseen("mtu", place, seen, "sweeps", want)
+        return unseen("mtu", place, seen, "sweeps", want)
     return Finding("mtu", place, Verdict.PASS, want, f"as wanted to {' and '.join(targets.values())}")
 
 
@@ -187,7 +188,7 @@ def ecmp(wanted: Wanted, facts: Facts) -> list[Finding]:
 def _fib(name: str, prefixes: Mapping[str, int], seen: DeviceFacts) -> Finding:
     text = f"{len(prefixes)} prefixes, {max(prefixes.values())} ways at most"
     if seen.routes is None:
-        return _unseen("fib", name, seen, "routes", text)
+        return unseen("fib", name, seen, "routes", text)
     routes = seen.routes
     narrow = {
         prefix: fib.lookup(routes, prefix) for prefix, width in prefixes.items() if width_of(routes, prefix) != width
@@ -224,7 +225,7 @@ def clock(wanted: Wanted, facts: Facts) -> list[Finding]:
 def _clock(name: str, limit_ms: float, seen: DeviceFacts) -> Finding:
     want = f"within {limit_ms:g} ms"
     if seen.clock is None:
-        return _unseen("time", name, seen, "clock", want)
+        return unseen("time", name, seen, "clock", want)
     report = seen.clock
     if not report.running:
         return Finding(
@@ -236,11 +237,6 @@ def _clock(name: str, limit_ms: float, seen: DeviceFacts) -> Finding:
     found = f"{report.offset:+.3f} ms (uncertain by {report.bound:.3f} ms)"
     verdict = Verdict.PASS if abs(report.offset) <= limit_ms else Verdict.FAIL
     return Finding("time", name, verdict, want, found, evidence=(f"source {report.source}, stratum {report.stratum}",))
-
-
-def _unseen(check: str, place: str, seen: DeviceFacts, fact: str, want: str) -> Finding:
-    why = seen.why if not seen.reached else seen.unseen.get(fact) or seen.unseen.get("everything", "not seen")
-    return Finding(check, place, Verdict.UNKNOWN, want, "not seen", evidence=(why,) if why else ())
 
 
 GATES: dict[str, Gate] = {
@@ -255,6 +251,8 @@ GATES: dict[str, Gate] = {
     "fib": ecmp,
     "time": clock,
     "gpus": gpus.gate,
+    "cooling": cooling.gate,
+    "watch": watch.gate,
 }
 """Every gate by its check's name, causes before consequences."""
 

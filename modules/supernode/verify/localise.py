@@ -98,12 +98,20 @@ def touched(wanted: Wanted, facts: Facts, row: Finding) -> frozenset[End | str]:
         beside = _beside(wanted, facts, cable.id) if row.check == "rate" and row.verdict is Verdict.UNKNOWN else ()
         return frozenset((cable.a, cable.b, cable.a[0], cable.b[0], *beside))
     device, _, port = row.place.partition(":")
+    if row.verdict is Verdict.UNKNOWN and (observer := _observer(wanted, row.check)):
+        return frozenset((device, observer))
     if not port:
         return frozenset((device, *(_lost(wanted, facts, device) if row.check == "fib" else ())))
     if row.check == "mtu" and not _leaf_fails(wanted, facts, (device, port)):
         other = next_host(wanted, device, port)
         return frozenset((device, *_both(wanted, (other, port)))) if other else frozenset((device,))
     return frozenset((device, *_both(wanted, (device, port))))
+
+
+def _observer(wanted: Wanted, check: str) -> str:
+    """Return the host that tells what a check asks of others; who is not reached tells nothing of them."""
+    services = {"cooling": wanted.cooling, "watch": wanted.watch}
+    return service.host if (service := services.get(check)) is not None else ""
 
 
 def _beside(wanted: Wanted, facts: Facts, cable: str) -> Iterator[End]:

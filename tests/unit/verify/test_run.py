@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as Xml
 
 import pytest
-from world import World
+from world import World, cooling_page
 
 from supernode.errors import CouldNotRun
 from supernode.records import DeviceOutput, Outputs, Verdict
@@ -155,6 +155,8 @@ FAULTS = {
     "rate": lambda w: w.slow.update({("C00001", "up"): 1.0}),
     "fib": lambda w: w.fib_missing.add(("su01-leaf0", "swp49")),
     "time": lambda w: w.clocks.update({"gpu-001": Clock(False)}),
+    "cooling": lambda w: setattr(w, "cooling", cooling_page("critical")),
+    "watch": lambda w: w.unscraped.add("gpu-002"),
 }
 
 

@@ -8,10 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from supernode.design.expectations import Expectations, HostExpectation, HostPort, SwitchExpectation, SwitchPort
+from supernode.design.observers import (
+    CoolingExpectation,
+    CoolingUnitExpectation,
+    TargetExpectation,
+    WatchExpectation,
+)
 from supernode.units import MbitPerS, Milliseconds
 from supernode.verify import expected, gather
 from supernode.verify.expected import End
-from supernode.verify.facts import clock, fib, flows, identity, lldp, ping, ports
+from supernode.verify.facts import clock, fib, flows, identity, lldp, ping, ports, scraped
 from supernode.verify.facts.device import DeviceFacts, Facts, next_host
 
 MTU, RAIL, UPLINK = 9000, MbitPerS(10), MbitPerS(20)
@@ -45,7 +51,33 @@ def expectations(hosts: int = 4, rails: int = 4, spines: int = 2) -> Expectation
             f"198.18.{8 + r}.0/24": spines if name in leaves else 1 for r, leaf in enumerate(leaves) if leaf != name
         }
         switches[name] = SwitchExpectation(rows, others)
-    return Expectations(host_rows, switches, Milliseconds(100), 0.9)
+    observers = {"cooling": cooling(names[-1]), "watch": watch(names)}
+    return Expectations(host_rows, switches, Milliseconds(100), 0.9, **observers)
+
+
+def cooling(host: str) -> CoolingExpectation:
+    signals = {"secondary_flow_cubic_meters_per_second": (0.0, 0.1), "heat_removed_watts": (0.0, 5e6)}
+    unit = CoolingUnitExpectation(("r01",), 2.0, signals, 0.0005)
+    return CoolingExpectation(host, "http://198.18.0.14:9861/metrics", {"cdu1": unit})
+
+
+def watch(names: list[str]) -> WatchExpectation:
+    targets = tuple(TargetExpectation("node", f"198.18.0.{11 + n}:9100", name) for n, name in enumerate(names))
+    return WatchExpectation(names[-1], "http://198.18.0.14:9090", targets, ("TargetDown",), "198.18.0.14:9093")
+
+
+def cooling_page(detector: str = "ok", state: str = "fresh") -> scraped.Metrics:
+    """What the agent serves of the one unit."""
+    cdu, prefix = {"cdu": "cdu1"}, "supernode_cooling_"
+    rows = [
+        ("unit_info", cdu, 1.0),
+        *(("unit_state", {**cdu, "state": each}, float(each == state)) for each in ("fresh", "frozen", "silent")),
+        ("last_success_timestamp_seconds", cdu, 1000.0),
+        ("leak_detector_state", {**cdu, "detector": "tray", "state": detector}, 1.0),
+        ("flow_cubic_meters_per_second", {**cdu, "loop": "secondary"}, 0.001),
+        ("heat_removed_watts", cdu, 40000.0),
+    ]
+    return scraped.Metrics(1001.0, tuple(scraped.Sample(prefix + name, labels, value) for name, labels, value in rows))
 
 
 @dataclass
@@ -62,6 +94,8 @@ class World:
     clocks: dict[str, clock.Clock] = field(default_factory=dict)
     fib_missing: set[tuple[str, str]] = field(default_factory=set)
     stale: dict[End, End] = field(default_factory=dict)
+    cooling: scraped.Metrics = field(default_factory=cooling_page)
+    unscraped: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.wanted = expected.read(self.expectations)
@@ -120,8 +154,16 @@ class World:
             ),
             routes=None if host else tuple(self._routes(name)),
             sweeps=dict(self._sweeps(name)) if host else {},
+            cooling=self.cooling if self.wanted.cooling and name == self.wanted.cooling.host else None,
+            watch=self._watched() if self.wanted.watch and name == self.wanted.watch.host else None,
             unseen={"neighbours": "unable to connect to socket"} if name in self.mute else {},
         )
+
+    def _watched(self) -> scraped.Watched:
+        down = self.off | self.unscraped
+        rows = [(row, "down" if row.host in down else "up") for row in self.wanted.watch.targets]
+        targets = tuple(scraped.Scraping(row.job, row.address, row.host, health, "refused") for row, health in rows)
+        return scraped.Watched(targets, {"TargetDown": ""}, ("198.18.0.14:9093",))
 
     def _live(self, name: str, port: str) -> End | None:
         far = self.links.get((name, port))

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any, TypeVar
 
 from supernode.verify.expected import HostWanted, Wanted
-from supernode.verify.facts import clock, fib, gpus, identity, lldp, ping, ports
+from supernode.verify.facts import clock, fib, gpus, identity, lldp, ping, ports, scraped
 from supernode.verify.facts.flows import Measured
 from supernode.verify.facts.raw import NotSeenError, Raw, answers
 
@@ -37,6 +37,8 @@ class DeviceFacts:
     routes: tuple[fib.Route, ...] | None = None
     sweeps: Mapping[tuple[str, str], ping.Sweep] = field(default_factory=dict)
     gpus: gpus.Gpus | None = None
+    cooling: scraped.Metrics | None = None
+    watch: scraped.Watched | None = None
     unseen: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -74,7 +76,18 @@ def request(wanted: Wanted, name: str, patience_s: float = PATIENCE_S) -> dict[s
     else:
         commands.update(_pings(wanted, name, host))
         commands.update(gpus.COMMANDS if host.gpus is not None else {})
+        commands.update(_services(wanted, name))
     return {"commands": commands, "files": identity.FILES, "wait_lldp": len(rows), "patience_s": patience_s}
+
+
+def _services(wanted: Wanted, name: str) -> dict[str, tuple[str, ...]]:
+    """Return what is asked of the host that a service runs on."""
+    found = {}
+    if wanted.cooling is not None and wanted.cooling.host == name:
+        found["cooling"] = scraped.cooling_command(wanted.cooling)
+    if wanted.watch is not None and wanted.watch.host == name:
+        found["watch"] = scraped.watch_command(wanted.watch)
+    return found
 
 
 def _pings(wanted: Wanted, name: str, host: HostWanted) -> dict[str, tuple[str, ...]]:
@@ -123,6 +136,8 @@ def parse(name: str, text: str) -> DeviceFacts:
         neighbours=seen("neighbours", lambda: lldp.parse(raw["lldp"])),
         clock=seen("clock", lambda: clock.parse(raw["clock"])),
         routes=seen("routes", lambda: fib.parse(raw["routes"])) if "routes" in raw else None,
+        cooling=seen("cooling", lambda: scraped.metrics(raw["cooling"])) if "cooling" in raw else None,
+        watch=seen("watch", lambda: scraped.watched(raw["watch"])) if "watch" in raw else None,
         sweeps=seen("sweeps", lambda: _sweeps(raw)) or {},
         gpus=seen("gpus", lambda: gpus.parse(raw)) if "gpus" in raw else None,
         unseen=unseen,
