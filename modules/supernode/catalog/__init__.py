@@ -2,7 +2,7 @@
 
 from supernode.catalog.cdu import CduKind, DetectorInput, Register, Signal
 from supernode.catalog.cloud import CloudShape, NetworkCard, Price
-from supernode.catalog.kinds import cdu, cdu_kinds, price, server, server_kinds, switch, switch_kinds
+from supernode.catalog.kinds import cdu, cdu_kinds, library, price, server, server_kinds, switch, switch_kinds
 from supernode.catalog.model import BiosAttribute, Disk, Nic, ServerKind, SwitchKind
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "SwitchKind",
     "cdu",
     "cdu_kinds",
+    "library",
     "price",
     "server",
     "server_kinds",

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from supernode.catalog import cloud, topology
+from supernode.catalog import cloud, libraries, topology
 from supernode.catalog.cdu import CduKind, kind_of
 from supernode.catalog.cloud import Price
 from supernode.catalog.model import BiosAttribute, Disk, Nic, Processors, ServerKind, SwitchKind
@@ -107,3 +107,13 @@ def cdu(kind: str) -> CduKind:
         KeyError: no such kind; its text lists those that exist.
     """
     return kind_of(kind, _document(kind, cdu_kinds(), "cdu"))
+
+
+@cache
+def library(name: str) -> libraries.CollectiveLibrary:
+    """Return a collective library.
+
+    Raises:
+        KeyError: no such library; its text lists those that exist.
+    """
+    return libraries.read(name, _document(name, _names("library"), "library"))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Library = Literal["nccl", "hccl"]
+Owner = Literal["image-owned", "plugin-owned"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Topology:
         nvlinks: links from each accelerator to the NVSwitches; 0 where there are none.
         link_speed: of every PCI link, in the kernel's words, e.g. "32.0 GT/s PCIe".
         link_width: lanes of every PCI link.
+        owners: variables that the machines' image or network plugin sets itself, so that nobody else may.
     """
 
     library: Library
@@ -48,6 +50,7 @@ class Topology:
     link_width: int
     cpus: tuple[Cpu, ...]
     switches: tuple[PciSwitch, ...]
+    owners: Mapping[str, Owner] = field(default_factory=dict)
 
 
 def read(row: Mapping[str, Any] | None) -> Topology | None:
@@ -63,4 +66,5 @@ def read(row: Mapping[str, Any] | None) -> Topology | None:
         link_width=row.get("link_width", 0),
         cpus=tuple(Cpu(**cpu) for cpu in row.get("cpus", ())),
         switches=tuple(PciSwitch(one["numa"], tuple(one["gpus"]), tuple(one["rails"])) for one in switches),
+        owners=row.get("owners", {}),
     )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from supernode.design import cooling_agent, gpu_driver, infiniband, render, scheduler, watching
+from supernode.design import collectives, cooling_agent, gpu_driver, infiniband, render, scheduler, watching
 from supernode.design.rows import Host, Placed, RenderedFile
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ ROLES = (
         applies=gpu_driver.applies,
         variables=gpu_driver.variables,
     ),
+    Role("collectives", collectives.files, applies=collectives.applies),
     Role(
         scheduler.CONTROLLER,
         scheduler.controller_files,

@@ -11,7 +11,7 @@ from typing import Any
 from supernode import catalog
 from supernode.catalog import ServerKind
 from supernode.errors import Path, Problem
-from supernode.spec import cloud_rules, cooling, gpu_driver, scheduler, sizing, transport, watch
+from supernode.spec import cloud_rules, collectives, cooling, gpu_driver, scheduler, sizing, transport, watch
 from supernode.spec.allocation import Allocation
 from supernode.spec.environment import Environment, Pool
 from supernode.spec.machines import Machines
@@ -36,6 +36,7 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
         transport.consistency,
         gpu_driver.consistency,
         scheduler.consistency,
+        collectives.consistency,
         cloud_rules.consistency,
         watch.consistency,
     )

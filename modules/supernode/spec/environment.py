@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from supernode.spec.cloud import Cloud
+from supernode.spec.collectives import Collectives
 from supernode.spec.cooling import Cooling
 from supernode.spec.gpu_driver import GpuDriver
 from supernode.spec.parts import Document, HostName, Name, Plain, Rate, Reference
@@ -236,3 +237,4 @@ class Environment(Document):
     gpu_driver: GpuDriver | None = None
     scheduler: Scheduler | None = None
     watch: Watch | None = None
+    collectives: Collectives | None = None
