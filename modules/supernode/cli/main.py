@@ -32,6 +32,7 @@ from supernode.cli.show import show
 from supernode.cli.ssh import CONTEXT as SSH_CONTEXT
 from supernode.cli.ssh import ssh
 from supernode.cli.survey import survey
+from supernode.cli.tune import tune
 from supernode.cli.verify import verify
 from supernode.errors import SupernodeError
 
@@ -45,8 +46,8 @@ app = typer.Typer(
 )
 
 for _verb in (
-    check, survey, kinds, design, show, allocate, assign, plan, bringup, verify, report, runs, bundle, shell, engine,
-    image, serve, destroy, quarantine, drain, release,
+    check, survey, kinds, design, show, allocate, assign, tune, plan, bringup, verify, report, runs, bundle, shell,
+    engine, image, serve, destroy, quarantine, drain, release,
 ):  # fmt: skip
     app.command()(_verb)
 
