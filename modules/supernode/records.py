@@ -50,12 +50,12 @@ class DeviceOutput:
     """What the engine's state says of one host or switch: addresses, ids, keys, and no more.
 
     Attributes:
-        kind: "machine" or "switch".
+        kind: "machine", "switch" or "gateway".
         state: "ready", "late" or "failed"; with the phase and reason of the last two.
         host_keys: public keys in authorized_keys form ("ssh-ed25519 AAAA…").
         image: digest of the installed image; empty on a switch.
         evidence: what the controller or the switch showed where it is not ready; without secrets.
-        applied: of a switch, the SHA-256 of each file as it was read back from it, by path.
+        applied: of a switch or gateway, the SHA-256 of each file as it was read back from it, by path.
         cooling: of a machine, what its rack's interlock said before its last power-on: unit, verdict (clear, held,
             overridden), sensors, override.
     """

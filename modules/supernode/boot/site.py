@@ -110,8 +110,9 @@ class Site:
 
     def admits(self, address: str) -> bool:
         """Return whether an address may have media: one of the controllers' network or the machines'."""
-        networks = self.known().design.environment.site.networks
-        return any(ipaddress.ip_address(address) in network.cidr for network in (networks.bmc, networks.management))
+        environment = self.known().design.environment
+        found = [environment.networks_of(pool) for pool in environment.pools]
+        return any(ipaddress.ip_address(address) in row.cidr for n in found for row in (n.bmc, n.management))
 
     def medium(self, host: str) -> Medium | None:
         """Return what a machine's medium holds; None when the documents have no such host, or it is rented."""

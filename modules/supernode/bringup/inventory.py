@@ -156,7 +156,7 @@ def _refuse_another_design(design: Design, outputs: Outputs) -> None:
         was, now = outputs.design[:8], design.digest[:8]
         raise CouldNotRun(design.name, f"it was provisioned from another design ({was}, now {now})", f"run {again}")
     quarantined = {host.name for host in design.hosts if host.state == "quarantined"}
-    designed = {host.name for host in design.hosts} | {switch.name for switch in design.switches}
+    designed = design.device_names
     missing = designed - quarantined - set(outputs.devices)
     unknown = set(outputs.devices) - designed
     if missing or unknown:

@@ -58,15 +58,24 @@ def target(design: Design, outputs: Outputs | None, device: str, *, anyway: bool
         hint = f"a device is only logged in to under a pinned key; {_next(design, name)}"
         raise CouldNotRun(name, _unpinned(output), hint)
     access = design.environment.access
-    is_host = design.is_host(name)
-    row = design.host(name) if is_host else design.switch(name)
-    return Target(name, str(row.management.ip), access.user if is_host else access.switch_user, keys)
+    user = access.user if design.is_host(name) else access.switch_user
+    return Target(name, _address(design, name), user, keys)
+
+
+def _address(design: Design, name: str) -> str:
+    gateway = next((row for row in design.gateways if row.name == name), None)
+    if gateway is not None:
+        return str(gateway.address)
+    row = design.host(name) if design.is_host(name) else design.switch(name)
+    return str(row.management.ip)
 
 
 def host_keys(design: Design, output: DeviceOutput | None, device: str) -> tuple[str, ...]:
     """Return the keys that a device is known by: those of its provisioning, else the one that machines.yml binds."""
     if output is not None and output.host_keys:
         return output.host_keys
+    if device in {row.name for row in design.gateways}:
+        return ()
     row = design.host(device) if design.is_host(device) else design.switch(device)
     return (row.identity.ssh_host_key,) if row.identity.ssh_host_key else ()
 
@@ -135,7 +144,7 @@ def _devices(design: Design) -> list[Host | Switch]:
 
 
 def _find(design: Design, device: str) -> str:
-    names = set(design.slots.values())
+    names = {*design.slots.values(), *(row.name for row in design.gateways)}
     name = design.slots.get(device, device)
     if name in names:
         return name
@@ -166,4 +175,6 @@ def _unpinned(output: DeviceOutput | None) -> str:
 def _next(design: Design, name: str) -> str:
     if design.is_host(name):
         return f"run `supernode bringup {design.name} --only provision`"
+    if name in {row.name for row in design.gateways}:
+        return "its key comes with it, and is pinned by the run that makes the tunnel"
     return f"`supernode assign {design.name}` binds the key that a switch was delivered with"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pulumi
+
 from supernode.components import cloud
 from supernode.components.fabric import Fabric, FabricArgs
 from supernode.components.supernode import Supernode, SupernodeArgs
+from supernode.components.vpn import VpnLink, VpnLinkArgs
 from supernode.plan.resources import Stack
 
 
@@ -15,6 +18,12 @@ def declare(share: Stack) -> None:
         CouldNotRun: a provider's SDK is not installed.
     """
     fabric = Fabric("fabric", FabricArgs(share.switches))
-    after = {machine: [fabric.switches[name] for name in names] for machine, names in share.after.items()}
+    after: dict[str, list[pulumi.Resource]] = {
+        machine: [fabric.switches[name] for name in names] for machine, names in share.after.items()
+    }
+    for site, inputs in share.links.items():
+        link = VpnLink(f"vpn-{site}", VpnLinkArgs(site, inputs))
+        for machine in share.behind[site]:  # nothing else leads there
+            after.setdefault(machine, []).append(link.tunnel)
     Supernode("supernode", SupernodeArgs(share.machines, after))
     cloud.declare(share.cloud)

@@ -33,3 +33,14 @@ class SwitchConfig(pulumi.CustomResource):
 
     def __init__(self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__("supernode:index:SwitchConfig", name, _with_outputs(SwitchConfig, inputs), opts)
+
+
+class Tunnel(pulumi.CustomResource):
+    """Both gateways of a tunnel to another site."""
+
+    status: pulumi.Output[str]
+    phase: pulumi.Output[str]
+    reason: pulumi.Output[str]
+
+    def __init__(self, name: str, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__("supernode:index:Tunnel", name, _with_outputs(Tunnel, inputs), opts)

@@ -16,6 +16,8 @@ from supernode.design import clouding, stacks
 from supernode.design.stacks import shifted
 from supernode.errors import Path, Problem, Refusal
 from supernode.spec import Allocation, Environment, HostBlock, Places, Pool, SwitchBlock, UplinkBlock, sizing
+from supernode.spec.environment import Networks
+from supernode.spec.vpn import RemoteNetworks, Vpn
 
 FIRST_ADDRESS = 11  # the first ten of a network are left to the site: gateways, time, the server of images
 Run = tuple[int, int]  # first, count
@@ -71,9 +73,8 @@ class Draft:
 
     def addresses(self) -> list[Run]:
         """Return the offsets taken in the management network, and those that the site keeps in it or among the BMCs."""
-        networks = self.env.site.networks
         taken = [(b.address, b.count) for b in self.bought()] + [(b.address, b.count) for b in self.switches]
-        kept = {o for n in (networks.management.cidr, networks.bmc.cidr) for o in reserved(self.env, n)}
+        kept = {offset for _, _, network, _ in _networks(self.env) for offset in reserved(self.env, network)}
         return taken + [(offset, 1) for offset in kept]
 
     def bought(self) -> list[HostBlock]:
@@ -105,6 +106,26 @@ def site_addresses(env: Environment) -> Iterator[tuple[Path, IPv4Address]]:
     yield ("site", "serve", "address"), env.site.serve.address
     for index, unit in enumerate(env.cooling.units if env.cooling else ()):
         yield ("cooling", "units", index, "address"), unit.address
+    yield from _gateways(env.vpn) if env.vpn else ()
+
+
+def _gateways(vpn: Vpn) -> Iterator[tuple[Path, IPv4Address]]:
+    """Yield what the gateways of a tunnel hold in the sites' networks."""
+    if vpn.gateway.address:
+        yield ("vpn", "gateway", "address"), vpn.gateway.address
+    for name in ("management", "bmc"):
+        gateway = getattr(vpn.remote.networks, name).gateway
+        if gateway:
+            yield ("vpn", "sites", 0, "networks", name, "gateway"), gateway
+
+
+def _networks(env: Environment) -> Iterator[tuple[Path, str, IPv4Network, Networks | RemoteNetworks]]:
+    """Yield the management and BMC network of every site: where it is written, its name, it, and the site's all."""
+    rows: list[tuple[Path, Networks | RemoteNetworks]] = [(("site", "networks"), env.site.networks)]
+    rows += [(("vpn", "sites", 0, "networks"), env.vpn.remote.networks)] if env.vpn else []
+    for path, networks in rows:
+        for name in ("management", "bmc"):
+            yield (*path, name, "cidr"), name, getattr(networks, name).cidr, networks
 
 
 def reserved(env: Environment, network: IPv4Network) -> set[int]:
@@ -391,19 +412,22 @@ def _fits(draft: Draft) -> list[Problem]:
     """Return networks that are too small, with what they would have to hold."""
     networks = draft.env.site.networks
     routed = not draft.env.fabric.infiniband
-    bmc = max(b.address + b.count for b in draft.bought())
-    last = max(bmc, *(b.address + b.count for b in draft.switches))
+    switches = max(b.address + b.count for b in draft.switches)
     units = max(b.unit for b in draft.hosts)
-    rows = [("management", networks.management.cidr, last + 1), ("bmc", networks.bmc.cidr, bmc + 1)]
+    at: Path = ("site", "networks")
+    rows: list[tuple[Path, IPv4Network, int]] = []
+    for path, name, network, site in _networks(draft.env):
+        last = max((b.address + b.count for b in _standing(draft, site)), default=0)
+        here = site is networks and name == "management"
+        rows.append((path, network, (max(last, switches) if here else last) + 1))
     if routed:
-        rows += [
-            ("loopbacks", networks.routed("loopbacks"), max(b.place + b.count for b in draft.switches) + 1),
-            ("rails", networks.routed("rails"), units * draft.rails * sizing.stride(draft.ports)),
-        ]
+        loopbacks = max(b.place + b.count for b in draft.switches) + 1
+        rails = units * draft.rails * sizing.stride(draft.ports)
+        rows.append(((*at, "loopbacks", "cidr"), networks.routed("loopbacks"), loopbacks))
+        rows.append(((*at, "rails", "cidr"), networks.routed("rails"), rails))
     problems = []
-    for name, network, needed in rows:
+    for path, network, needed in rows:
         if network.num_addresses < needed:
-            path = ("site", "networks", name, "cidr")
             prefix = 32 - (needed - 1).bit_length()
             what = f"{network} has {network.num_addresses} addresses, {needed} are needed"
             problems.append(Problem(path, what, f"a /{prefix} holds them"))
@@ -414,14 +438,20 @@ def _fits(draft: Draft) -> list[Problem]:
     return problems
 
 
+def _standing(draft: Draft, site: Networks | RemoteNetworks) -> Iterator[HostBlock]:
+    """Yield the blocks of the pools that stand in a site's networks."""
+    pools = {pool.name for pool in draft.env.pools if draft.env.networks_of(pool) is site}
+    return (block for block in draft.bought() if block.pool in pools)
+
+
 def _taken(draft: Draft) -> list[Problem]:
     """Return addresses of the site that a host, its controller or a switch was given before the site claimed them."""
-    networks = draft.env.site.networks
-    hosts = [(b.address, b.count, f"{b.pool}-{b.first:03d} and its block") for b in draft.bought()]
     switches = [(b.address, b.count, f"the {b.tier} switches") for b in draft.switches]
     problems = []
     for path, address in site_addresses(draft.env):
-        for network, blocks in ((networks.management.cidr, hosts + switches), (networks.bmc.cidr, hosts)):
+        for _, name, network, site in _networks(draft.env):
+            blocks = [(b.address, b.count, f"{b.pool}-{b.first:03d} and its block") for b in _standing(draft, site)]
+            blocks += switches if name == "management" and site is draft.env.site.networks else []
             offset = int(address) - int(network.network_address)
             for first, count, who in blocks:
                 if address in network and first <= offset < first + count:

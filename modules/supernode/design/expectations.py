@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from supernode.design import gpu_driver, infiniband, observers
+from supernode.design import gpu_driver, infiniband, observers, vpn
 from supernode.design.model import Design
 from supernode.design.rows import Host
 from supernode.units import MbitPerS, Milliseconds
@@ -89,6 +89,29 @@ class Subnet:
 
 
 @dataclass(frozen=True)
+class GatewayExpectation:
+    """One end of a tunnel, and what it must reach at the other.
+
+    Attributes:
+        site: where it stands; public: its address on the WAN, empty behind address translation.
+        beyond: prefixes whose only way leads into the tunnel; private: names of the data that it blocks.
+        behind: the machines that are reached by way of it.
+    """
+
+    peer: str
+    site: str
+    interface: str
+    inside: str
+    wan: str
+    public: str
+    mtu: int
+    wan_mtu: int
+    beyond: tuple[str, ...]
+    private: tuple[str, ...]
+    behind: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Expectations:
     """All that is expected; quarantined hosts are in no row. `subnet`, `cooling` and `watch` are None without."""
 
@@ -99,6 +122,7 @@ class Expectations:
     subnet: Subnet | None = None
     cooling: observers.CoolingExpectation | None = None
     watch: observers.WatchExpectation | None = None
+    gateways: Mapping[str, GatewayExpectation] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document that `from_json` reads back."""
@@ -112,9 +136,14 @@ class Expectations:
             name: SwitchExpectation({port: SwitchPort(**p) for port, p in row["ports"].items()}, row["fib"])
             for name, row in document["switches"].items()
         }
+        gateways = {
+            name: GatewayExpectation(**{**row, **{key: tuple(row[key]) for key in ("beyond", "private", "behind")}})
+            for name, row in document.get("gateways", {}).items()
+        }
         offset, floor = Milliseconds(document["time_offset_ms"]), document["rate_floor"]
         cooling, watch = observers.cooling_read(document.get("cooling")), observers.watch_read(document.get("watch"))
-        return cls(hosts, switches, offset, floor, _subnet_of(document.get("subnet")), cooling, watch)
+        subnet = _subnet_of(document.get("subnet"))
+        return cls(hosts, switches, offset, floor, subnet, cooling, watch, gateways)
 
 
 def _subnet_of(document: Mapping[str, Any] | None) -> Subnet | None:
@@ -143,6 +172,7 @@ def build(design: Design, image: str = "") -> Expectations:
         subnet=_subnet(design) if design.environment.fabric.infiniband else None,
         cooling=observers.cooling(design),
         watch=observers.watch(design),
+        gateways=_gateways(design),
     )
 
 
@@ -150,6 +180,29 @@ def _subnet(design: Design) -> Subnet:
     links = [link for link in design.links if link.kind == "rail"]
     nodes = {infiniband.node(design, link.a_device, link.rail): (link.a_device, link.a_port) for link in links}
     return Subnet(tuple(host.name for host in infiniband.managers(design)), nodes)
+
+
+def _gateways(design: Design) -> dict[str, GatewayExpectation]:
+    found: dict[str, GatewayExpectation] = {}
+    link = design.vpn
+    if link is None:
+        return found
+    pools = {pool.name: pool.site for pool in design.environment.pools if pool.site != design.environment.site.name}
+    for row in link.gateways:
+        found[row.name] = GatewayExpectation(
+            peer=link.peer(row).name,
+            site=row.site,
+            interface=vpn.INTERFACE,
+            inside=str(row.inside),
+            wan=str(row.wan.ip),
+            public=str(row.public or ""),
+            mtu=link.mtu,
+            wan_mtu=link.wan_mtu,
+            beyond=tuple(str(prefix) for prefix in row.beyond),
+            private=tuple(name for name, _ in row.private),
+            behind=tuple(h.name for h in design.hosts if pools.get(h.pool) == row.site and h.state != "quarantined"),
+        )
+    return found
 
 
 def _host(design: Design, name: str, image: str) -> HostExpectation:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,13 @@ from supernode.catalog import ServerKind, SwitchKind
 from supernode.design.columns import Columns, leaf_prefix
 from supernode.design.cooling import CoolingUnit, units
 from supernode.design.rows import Host, HostState, Link, RenderedFile, Rows, Switch
-from supernode.spec import Allocation, Environment, Identity, Machines, SlotState, Software, sizing
+from supernode.spec import Allocation, Environment, Identity, Machines, Pool, SlotState, Software, sizing
 from supernode.units import MbitPerS, Metre
+
+if TYPE_CHECKING:
+    from supernode.design.vpn import Gateway, VpnLink
+    from supernode.spec.environment import Networks
+    from supernode.spec.vpn import RemoteNetworks
 
 # The first private 4-byte number (RFC 6996). All spines share it, so that no path leads from spine to spine.
 SPINE_ASN = 4_200_000_000
@@ -106,6 +111,14 @@ class Design:
         kind = self.server_kind(host)
         return {**kind.firmware, **(self.environment.machines.firmware if kind.on_fabric else {})}
 
+    def networks_of(self, host: Host) -> Networks | RemoteNetworks:
+        """Return the networks of a host's site."""
+        return self.environment.networks_of(self._pools[host.pool])
+
+    @cached_property
+    def _pools(self) -> dict[str, Pool]:
+        return {pool.name: pool for pool in self.environment.pools}
+
     def is_host(self, device: str) -> bool:
         """Return whether a designed name is a host's."""
         return device in self._host_index
@@ -171,6 +184,33 @@ class Design:
         return catalog.switch(switch.kind)
 
     @cached_property
+    def vpn(self) -> VpnLink | None:
+        """The tunnel to the other site, where there is one."""
+        from supernode.design import vpn
+
+        return vpn.link(self.environment)
+
+    @property
+    def gateways(self) -> tuple[Gateway, ...]:
+        """Both ends of the tunnel, this site's first; none where there is one site."""
+        return self.vpn.gateways if self.vpn else ()
+
+    @cached_property
+    def device_names(self) -> frozenset[str]:
+        """The names of all that is provisioned: hosts, switches, gateways."""
+        rows = (self.hosts, self.switches, self.gateways)
+        return frozenset(device.name for devices in rows for device in devices)
+
+    def gateway_files(self, gateway: str) -> tuple[RenderedFile, ...]:
+        """Return the whole configuration of a gateway, rendered; KeyError when there is none of that name."""
+        from supernode.design import vpn
+
+        found = next((row for row in self.gateways if row.name == gateway), None)
+        if found is None or self.vpn is None:
+            raise KeyError(gateway)
+        return vpn.files(self.vpn, found)
+
+    @cached_property
     def host_splits(self) -> int:
         """Into how many ports a leaf's socket is divided on the side of the hosts."""
         return self._leaf.split_for(self.environment.fabric.rates.rail)
@@ -230,14 +270,17 @@ class Design:
     def _in(self, network: IPv4Network, offset: Any) -> IPv4Address:
         return IPv4Address(int(network.network_address) + int(offset))
 
-    def _management(self, offset: Any, *, rented: bool = False) -> IPv4Interface:
-        cloud, network = self.environment.cloud, self.environment.site.networks.management.cidr
+    def _management(
+        self, offset: Any, networks: Networks | RemoteNetworks | None = None, *, rented: bool = False
+    ) -> IPv4Interface:
+        cloud, network = self.environment.cloud, (networks or self.environment.site.networks).management.cidr
         network = cloud.hosts if rented and cloud else network
         return IPv4Interface((self._in(network, offset), network.prefixlen))
 
     def _host(self, index: int) -> Host:
         row = self.columns.hosts[index]
         pool, slot = self.environment.pools[row["pool"]], self._slot(row)
+        networks = self.environment.networks_of(pool)
         record = self.machines.slots.get(slot)
         return Host(
             name=self._host_name(index),
@@ -251,8 +294,8 @@ class Design:
             port=int(row["port"]),
             state=self._state(index, slot),
             stack=self.columns.stacks[row["stack"]],
-            bmc=IPv4Address(0) if pool.cloud else self._in(self.environment.site.networks.bmc.cidr, row["address"]),
-            management=self._management(row["address"], rented=bool(pool.cloud)),
+            bmc=IPv4Address(0) if pool.cloud else self._in(networks.bmc.cidr, row["address"]),
+            management=self._management(row["address"], networks, rented=bool(pool.cloud)),
             identity=record.identity if record else _NOBODY,
             cloud=pool.cloud or "",
         )

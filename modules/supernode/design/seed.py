@@ -111,8 +111,9 @@ def _network(design: Design, host: Host) -> dict[str, Any]:
         "match": {"macaddress": host.identity.management_mac.lower()},
         "addresses": [str(host.management)],
     }
-    if site.networks.management.gateway:
-        port["routes"] = [{"to": "0.0.0.0/0", "via": str(site.networks.management.gateway)}]
+    gateway = design.networks_of(host).management.gateway
+    if gateway:
+        port["routes"] = [{"to": "0.0.0.0/0", "via": str(gateway)}]
     if site.name_servers:
         port["nameservers"] = {"addresses": [str(address) for address in site.name_servers]}
     return {"version": 2, "ethernets": {"management": port}}

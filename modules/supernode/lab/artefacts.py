@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from supernode.errors import CouldNotRun, WrongInput
+from supernode.lab import wan
 from supernode.lab.places import roots_alone
+from supernode.lab.wan import Wan
 from supernode.units import MbitPerS
 
 FILES = ("cabling.csv", "bmc.csv", "switches.csv", "cooling.csv", "site.json", "authorized_keys")
@@ -77,6 +79,7 @@ class Site:
     Attributes:
         gateway: of the management network; the lab's own router answers there.
         block: the /19 that holds every address of this lab.
+        routes: what the site's router was told besides: network, next hop.
         serve: where the operator's `supernode serve` listens, in the root namespace.
     """
 
@@ -87,6 +90,7 @@ class Site:
     time_servers: tuple[IPv4Address, ...]
     serve: IPv4Address
     bmc_username: str
+    routes: tuple[tuple[IPv4Network, IPv4Address], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,7 @@ class Artefacts:
     Attributes:
         digest: sha256 over the files' names and bytes; the same digest is the same lab.
         authorized_keys: the operator's public keys, which a switch gets from zero-touch provisioning.
+        wan: the way to another site, where there is one.
     """
 
     digest: str
@@ -105,6 +110,11 @@ class Artefacts:
     switches: tuple[Switch, ...]
     authorized_keys: str
     cooling: tuple[CoolingUnit, ...] = ()
+    wan: Wan | None = None
+
+    def beyond(self, server: Server) -> bool:
+        """Tell whether a server stands at the other site."""
+        return self.wan is not None and self.wan.beyond(server.management)
 
     def server(self, device_or_slot: str) -> Server | None:
         """Find a server by its designed name or its slot."""
@@ -143,6 +153,7 @@ def read(folder: Path) -> Artefacts:
             switches=tuple(_switch(row) for row in _rows(texts["switches.csv"])),
             authorized_keys=texts["authorized_keys"],
             cooling=tuple(_cooling(row) for row in _rows(texts["cooling.csv"])),
+            wan=wan.read(json.loads(texts["site.json"])),
         )
     except (KeyError, ValueError) as error:
         raise CouldNotRun(
@@ -198,11 +209,23 @@ def _site(document: Mapping[str, Any]) -> Site:
         name=document["name"],
         gateway=gateways["management"],
         bmc_gateway=gateways.get("bmc"),
-        block=_block([*networks.values(), IPv4Network(serve)]),
+        block=_block([*networks.values(), IPv4Network(serve), *_other_networks(document)]),
         time_servers=tuple(IPv4Address(address) for address in document["time_servers"]),
         serve=serve,
         bmc_username=document["bmc_username"],
+        routes=tuple(
+            (IPv4Network(route["to"]), IPv4Address(route["via"]))
+            for entry in document["networks"].values()
+            for route in entry.get("routes", ())
+        ),
     )
+
+
+def _other_networks(document: Mapping[str, Any]) -> Iterable[IPv4Network]:
+    found = wan.read(document)
+    if found is not None:
+        yield from (found.site.management.network, found.site.bmc.network)
+        yield from (address.network for row in found.gateways for address in row.wan.addresses)
 
 
 def _block(networks: Iterable[IPv4Network]) -> IPv4Network:

@@ -106,6 +106,10 @@ class BoardFolder:
         """Write a switch's folder anew: its labels."""
         self._write(_labels(catalog.switch(switch.kind), identity))
 
+    def make_gateway(self, identity: Identity) -> None:
+        """Write a gateway's folder anew: its labels."""
+        self._write(_labels(_Appliance("Supernode lab", "gateway"), identity))
+
     def _write(self, values: Mapping[str, str]) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         labels = self.folder / "virtual" / "dmi" / "id"
@@ -155,7 +159,13 @@ def _node(address: str) -> str:
     return str(int(int(address.split(":")[1], 16) >= _UPPER_SOCKET_BUS))
 
 
-def _labels(kind: ServerKind | SwitchKind, identity: Identity) -> dict[str, str]:
+@dataclass(frozen=True)
+class _Appliance:
+    vendor: str
+    model: str
+
+
+def _labels(kind: ServerKind | SwitchKind | _Appliance, identity: Identity) -> dict[str, str]:
     return {
         "sys_vendor": kind.vendor,
         "board_vendor": kind.vendor,

@@ -10,7 +10,7 @@ from typing import Any
 
 from supernode import catalog
 from supernode.errors import CouldNotRun, WrongInput
-from supernode.lab import clock, exchange, netspace, switches, wiring
+from supernode.lab import clock, exchange, gateways, netspace, switches, wiring
 from supernode.lab.artefacts import Artefacts, Server
 from supernode.lab.bmc.fleet import Fleet
 from supernode.lab.bmc.hardware import Habits
@@ -21,13 +21,14 @@ from supernode.lab.cooling.unit import FAULTS as COOLING_FAULTS
 from supernode.lab.deploy import ImageStore
 from supernode.lab.disks import File, Images
 from supernode.lab.factory import Factory
-from supernode.lab.faults import KINDS, Fault, Standing
+from supernode.lab.faults import KINDS, WAN_FAULTS, Fault, Standing
 from supernode.lab.machine import Machine
 from supernode.lab.places import Places
 from supernode.lab.plant import CablePlant
 from supernode.lab.servers import SETTINGS, Ports, ServerWorks
 from supernode.lab.switches import RunningSwitch
 from supernode.lab.vendor import serving
+from supernode.lab.wan import GatewayRow, Surroundings, WanPlant
 
 log = logging.getLogger(__name__)
 ROUTER = {
@@ -53,16 +54,18 @@ class Datacentre:
         self.phase = "networks"
         self.factory = Factory(places.factory)
         self.images = Images(Path("/run/supernode-images"))
-        self.store = ImageStore(places.images)
+        self.stores: dict[str, ImageStore] = {}  # an image comes to each site by itself
         username = artefacts.site.bmc_username
         habits = Habits(password_change=True)
         self.fleet = Fleet(places.factory, lambda slot: (username, self.factory.password(slot)), habits)
         self.plant = CablePlant(places.name, artefacts)
         self.standing = Standing(places.faults)
+        self.wan = WanPlant(artefacts.wan, nos) if artefacts.wan else None
         self.works = {server.slot: self._works(server) for server in artefacts.servers}
         self.machines = {slot: self._machine(works) for slot, works in self.works.items()}
         self.switches = {row.device: self._switch(row.device) for row in artefacts.switches}
         self.hall = Hall(artefacts.cooling, places.factory, self.factory, self.heat)
+        self.switches |= {row.name: self._gateway(row) for row in (artefacts.wan.gateways if artefacts.wan else ())}
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def build(self) -> None:
@@ -74,9 +77,7 @@ class Datacentre:
         await asyncio.to_thread(self._networks)
         self.phase = "bmcs"
         for server in self.artefacts.servers:
-            bmc = await self.fleet.add(self.machines[server.slot], catalog.server(server.kind), str(server.bmc.ip))
-            gateway = self.artefacts.site.bmc_gateway
-            bmc.address, bmc.gateway = server.bmc, str(gateway.ip) if gateway else ""
+            await self._add_bmc(server)
         await self.hall.open()
         self._keep(self.hall.run())
         self.phase = "faults"
@@ -96,6 +97,16 @@ class Datacentre:
             )
         self.phase = "ready"
 
+    async def _add_bmc(self, server: Server) -> None:
+        machine, kind, space = self.machines[server.slot], catalog.server(server.kind), self._space(server)
+        bmc = await self.fleet.add(machine, kind, str(server.bmc.ip), space=space)
+        gateway = self.wan.wan.site.bmc if self.wan and space else self.artefacts.site.bmc_gateway
+        bmc.address, bmc.gateway = server.bmc, str(gateway.ip) if gateway else ""
+
+    def _space(self, server: Server) -> str:
+        """Return the namespace of a server's site; empty at this one, which is the lab's own."""
+        return self.wan.wan.site.space if self.wan and self.artefacts.beyond(server) else ""
+
     def status(self) -> dict[str, Any]:
         """Return what runs, for `supernode lab status`."""
         return {
@@ -113,6 +124,10 @@ class Datacentre:
                 for row in self.artefacts.switches
             ],
             "cooling": self.hall.status(),
+            "gateways": [
+                {"device": row.name, "site": row.site, "state": self.switches[row.name].state}
+                for row in (self.artefacts.wan.gateways if self.artefacts.wan else ())
+            ],
             "cables": len(self.artefacts.cables),
             "faults": self.faults(),
         }
@@ -190,9 +205,9 @@ class Datacentre:
         self.machines[slot] = self._machine(self.works[slot])
         server = self.works[slot].server
         for fault in self.standing.read():
-            if KINDS[fault.name].targets[0] == "SERVER" and self.slot(fault.targets[0]) == slot:
+            if KINDS[fault.name].targets[:1] == ("SERVER",) and self.slot(fault.targets[0]) == slot:
                 self.standing.remove(fault)
-        await self.fleet.add(self.machines[slot], catalog.server(server.kind), str(server.bmc.ip))
+        await self._add_bmc(server)
 
     def heat(self, rack: str) -> float:
         """Return what the machines of a rack give off now, in watts: those with power, at the share that idles."""
@@ -207,7 +222,7 @@ class Datacentre:
         return [fault.to_json() for fault in self.standing.read()]
 
     async def _inject(self, fault: Fault) -> None:
-        target, arguments = fault.targets[0], fault.arguments
+        target, arguments = next(iter(fault.targets), ""), fault.arguments
         if fault.name == "swap-cable":
             await asyncio.to_thread(self.plant.exchange, *fault.targets)
         elif fault.name == "missing-cable":
@@ -216,6 +231,8 @@ class Datacentre:
             await asyncio.to_thread(self.plant.slow, target, arguments["factor"])
         elif fault.name == "host-hung":
             self.works[self.slot(target)].hang(True)
+        elif fault.name in WAN_FAULTS:
+            await asyncio.to_thread(self._wan_fault, fault.name, arguments.get("mtu", 0))
         elif fault.name == exchange.NAME:
             await self.exchange(self.slot(target), arguments["bmc"])
         elif fault.name in COOLING_FAULTS:
@@ -228,7 +245,7 @@ class Datacentre:
             self.fleet.set_fault(self.slot(target), fault.name, **arguments)
 
     async def _mend(self, fault: Fault) -> None:
-        target = fault.targets[0]
+        target = next(iter(fault.targets), "")
         if fault.name == "swap-cable":
             await asyncio.to_thread(self.plant.exchange, *fault.targets)
         elif fault.name == "missing-cable":
@@ -239,14 +256,27 @@ class Datacentre:
             self.hall.clear_fault(fault.name, target)
         elif fault.name == "gpu-lost":
             self.works[self.slot(target)].regain_gpu(fault.targets[1])
+        elif fault.name in WAN_FAULTS:
+            await asyncio.to_thread(self._wan_fault, fault.name, None)
         else:
             self.fleet.clear_fault(self.slot(target), fault.name)
+
+    def _wan_fault(self, name: str, mtu: int | None) -> None:
+        """Block the tunnel, or give the WAN another MTU; None takes the fault away."""
+        if self.wan is None:
+            raise WrongInput(name, "needs another site, and this lab has one", "lab-hybrid has two")
+        if name == "wan-mtu":
+            self.wan.narrow(mtu or self.wan.wan.mtu)
+        else:
+            self.wan.let_through(blocked=mtu is not None)
 
     def _works(self, server: Server) -> ServerWorks:
         places = self.places.slot(server.slot)
         identity = self.factory.identity(self.places.name, server.slot)
         ports = Ports(server.device, wiring.server_ports(self.places.name, server))
-        return ServerWorks(server, identity, places, self.images, self.store, ports, Console(places.console))
+        space = self._space(server)
+        store = self.stores.setdefault(space, ImageStore(self.places.images / space, space))
+        return ServerWorks(server, identity, places, self.images, store, ports, Console(places.console))
 
     def _machine(self, works: ServerWorks) -> Machine:
         labels = tuple(Port(port.designed, port.mac, port.rate) for port in works.ports.ports)
@@ -258,6 +288,12 @@ class Datacentre:
         made = Identity.manufactured(self.places.name, switch.slot)
         return RunningSwitch(switch, self.places.slot(switch.slot), made, self.nos, files)
 
+    def _gateway(self, row: GatewayRow) -> RunningSwitch:
+        device, key = gateways.row(row), self.factory.switch_key(row.name)
+        files = gateways.provisioning(row, self.artefacts, key)
+        made = Identity.manufactured(self.places.name, row.name)
+        return gateways.RunningGateway(device, self.places.slot(row.name), made, self.nos, files)
+
     def _networks(self) -> None:
         site = self.artefacts.site
         for name, value in ROUTER.items():
@@ -268,11 +304,16 @@ class Datacentre:
         Path("/proc/sys/net/ipv4/neigh", wiring.BRIDGE, "retrans_time_ms").write_text("100", encoding="ascii")
         for space in wiring.spaces(self.artefacts):
             netspace.set_sysctls(space, SETTINGS)
+        if self.wan is not None:
+            other = [row for row in self.artefacts.servers if self.artefacts.beyond(row)]
+            ports = tuple(wiring.bridge_port(row.slot) for row in other)
+            self.wan.build(Surroundings(site.block, site.gateway, tuple(row.bmc for row in other), ports))
         for space, lines in wiring.qdisc_commands(self.artefacts, self.artefacts.cables).items():
             netspace.batch(lines, space, "tc")
 
     def _switch_addresses(self) -> dict[str, Any]:
-        return {row.device: row.management.ip for row in self.artefacts.switches}
+        found = {row.device: row.management.ip for row in self.artefacts.switches}
+        return found | {row.name: gateways.reached_at(row).ip for row in (self.wan.wan.gateways if self.wan else ())}
 
     def _server_status(self, server: Server) -> dict[str, Any]:
         machine, works = self.machines[server.slot], self.works[server.slot]

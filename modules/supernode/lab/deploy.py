@@ -65,10 +65,11 @@ class ImageStore:
 
     Args:
         folder: takes `<digest>.raw`.
+        space: the network namespace of the machines' site; the lab's own where not given.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, space: str = "") -> None:
+        self._folder, self.space = folder, space
         self._fetching: dict[str, asyncio.Task[None]] = {}
 
     async def get(self, url: str, digest: str, ca_pem: str) -> Path:
@@ -97,7 +98,7 @@ class ImageStore:
     async def _fetch(self, url: str, digest: str, ca_pem: str, raw: Path) -> None:
         packed, unpacked = raw.with_suffix(".zst"), raw.with_suffix(".new")
         try:
-            await fetch(url, packed, ca_pem)
+            await fetch(url, packed, ca_pem, space=self.space)
             await _unpack(packed, unpacked)
             found = await asyncio.to_thread(_digest, unpacked)
             if found != digest:
@@ -251,7 +252,7 @@ class _Step:
         body = json.dumps(document).encode()
         headers = {"Authorization": f"Bearer {self.media.token}"}
         try:
-            await post(self.media.report_url, body, self.media.ca_pem, headers)
+            await post(self.media.report_url, body, self.media.ca_pem, headers, self.images.space)
         except FetchFailed as failure:
             return str(failure)
         return ""

@@ -102,6 +102,9 @@ def deliver(folder: Path, lab: str, artefacts: Artefacts, factory: Factory, bmc_
     workspace.write_atomically(folder / "machines.csv", _table(MACHINE_COLUMNS, machines))
     workspace.write_atomically(folder / "switches.csv", _table(SWITCH_COLUMNS, switches))
     workspace.write_atomically(folder / "bmc-ca.pem", bmc_ca)
+    for gateway in artefacts.wan.gateways if artefacts.wan else ():
+        key = factory.switch_key(gateway.name).public
+        workspace.write_atomically(folder / "gateways" / f"{gateway.name}.pub", key + "\n")
     labels = folder / "bmc-factory"
     labels.mkdir(mode=0o700, exist_ok=True)
     for row in artefacts.servers:

@@ -57,6 +57,8 @@ KINDS: Mapping[str, FaultKind] = {
         FaultKind("swap-cable", "two cables have their far ends exchanged", ("CABLE", "CABLE")),
         FaultKind("missing-cable", "a cable is pulled", ("CABLE",)),
         FaultKind("slow-link", "a cable runs at a share of its rate", ("CABLE",), {"factor": 0.25}),
+        FaultKind("tunnel-down", "the provider between the sites drops the tunnel's packets, and nothing else", ()),
+        FaultKind("wan-mtu", "the way between the sites carries smaller packets than declared", (), {"mtu": 1300}),
         FaultKind(
             "leak",
             "a leak detector of a cooling unit gets wet (state: warning, critical)",
@@ -84,6 +86,8 @@ KINDS: Mapping[str, FaultKind] = {
         ),
     )
 }
+
+WAN_FAULTS = ("tunnel-down", "wan-mtu")
 
 
 @dataclass(frozen=True)

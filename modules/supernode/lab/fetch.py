@@ -7,19 +7,23 @@ not answer would use up the threads that everything else needs.
 from __future__ import annotations
 
 import asyncio
+import functools
 import http.client
 import os
 import ssl
 import threading
 import urllib.parse
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 from supernode.errors import CouldNotRun
+from supernode.lab import netspace
 
 CHUNK = 1 << 20
+Result = TypeVar("Result")
 TIMEOUT_S = 30.0
 LIMIT_BYTES = 64 << 30
 _POOL = ThreadPoolExecutor(32, thread_name_prefix="fetch")
@@ -52,7 +56,7 @@ def trust(ca_pem: str | None) -> ssl.SSLContext:
     return context
 
 
-async def fetch(url: str, into: Path, ca_pem: str | None, limit_bytes: int = LIMIT_BYTES) -> int:
+async def fetch(url: str, into: Path, ca_pem: str | None, limit_bytes: int = LIMIT_BYTES, space: str = "") -> int:
     """Download a file, under another name until it is whole; cancelled, it ends within a chunk and leaves nothing.
 
     Args:
@@ -60,6 +64,7 @@ async def fetch(url: str, into: Path, ca_pem: str | None, limit_bytes: int = LIM
         into: the file to write, mode 0600.
         ca_pem: what to trust for https; None trusts anyone, "" nobody.
         limit_bytes: larger answers are refused.
+        space: the network namespace to do it in; the lab's own where not given.
 
     Returns:
         The size in bytes.
@@ -70,18 +75,24 @@ async def fetch(url: str, into: Path, ca_pem: str | None, limit_bytes: int = LIM
     stop = threading.Event()
     loop = asyncio.get_running_loop()
     try:
-        return await loop.run_in_executor(_POOL, _fetch, url, into, ca_pem, limit_bytes, stop)
+        work = functools.partial(_fetch, url, into, ca_pem, limit_bytes, stop)
+        return await loop.run_in_executor(_POOL, _within, space, work)
     finally:
         stop.set()
 
 
-async def post(url: str, body: bytes, ca_pem: str, headers: Mapping[str, str]) -> None:
+async def post(url: str, body: bytes, ca_pem: str, headers: Mapping[str, str], space: str = "") -> None:
     """Send a JSON document.
 
     Raises:
         FetchFailed: it did not arrive, or the answer is no 2xx.
     """
-    await asyncio.get_running_loop().run_in_executor(_POOL, _post, url, body, ca_pem, headers)
+    work = functools.partial(_post, url, body, ca_pem, headers)
+    await asyncio.get_running_loop().run_in_executor(_POOL, _within, space, work)
+
+
+def _within(space: str, work: Callable[[], Result]) -> Result:
+    return netspace.within(space, work) if space else work()
 
 
 def _fetch(url: str, into: Path, ca_pem: str | None, limit_bytes: int, stop: threading.Event) -> int:

@@ -40,12 +40,14 @@ def within(space: str, work: Callable[[], Result]) -> Result:
             finally:
                 os.close(handle)
             outcome.extend((True, work()))
-        except OSError as error:
+        except Exception as error:
             outcome.extend((False, error))
 
     thread = threading.Thread(target=enter, name=f"in {space}")
     thread.start()
     thread.join()
+    if not outcome[0] and not isinstance(outcome[1], OSError):
+        raise outcome[1]
     if not outcome[0]:
         raise CouldNotRun(space, f"cannot be entered ({outcome[1]})")
     result: Result = outcome[1]

@@ -22,7 +22,8 @@ from supernode.lab.disks import File
 SUITE = "bookworm"
 PACKAGES = (
     "ca-certificates", "chrony", "dbus", "ethtool", "frr", "frr-pythontools", "iproute2", "iputils-ping", "lldpd",
-    "openssh-server", "procps", "python3-minimal", "sudo", "systemd", "systemd-sysv",
+    "nftables", "openssh-server", "procps", "python3-minimal", "sudo", "systemd", "systemd-sysv", "wireguard-go",
+    "wireguard-tools",
 )  # fmt: skip
 # What a package ships for people to read is nine tenths of its files.
 _LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import Path
+from typing import ClassVar
 
 from supernode.lab.artefacts import Artefacts, Switch
 from supernode.lab.boards import BoardFolder
@@ -58,6 +59,7 @@ class RunningSwitch:
     nos: Path
     files: Mapping[str, File]
     state: str = "off"
+    binds: ClassVar[tuple[str, ...]] = ()
 
     def install(self) -> None:
         """Put it back to what the factory and zero-touch provisioning made of it."""
@@ -65,6 +67,10 @@ class RunningSwitch:
         disk = Disk(self.places.disk)
         disk.write(self.nos, self.nos, self.places.root, self.files)
         disk.attach(self.nos, self.places.root)
+        self.label()
+
+    def label(self) -> None:
+        """Write what it shows of its hardware."""
         self.board.make_switch(self.switch, self.identity)
 
     @property
@@ -80,7 +86,7 @@ class RunningSwitch:
             root=self.places.root,
             space=self.switch.device,
             command=self.board.command,
-            binds=self.board.binds,
+            binds=(*self.board.binds, *self.binds),
             line=console.write,
             readiness=self.places.folder / "ready.sock",
         )

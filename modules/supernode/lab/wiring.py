@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from supernode import catalog
+from supernode.lab import wan
 from supernode.lab.artefacts import LABS, Artefacts, Cable, Server
 from supernode.lab.chassis import manufactured_mac
 from supernode.units import MbitPerS
@@ -82,7 +83,8 @@ def server_ports(lab: str, server: Server, generation: int = 1) -> tuple[Port, .
 
 def spaces(artefacts: Artefacts) -> tuple[str, ...]:
     """Return the namespaces to make, by device name."""
-    return (*(row.device for row in artefacts.switches), *(row.device for row in artefacts.servers), UNPLUGGED)
+    beyond = wan.spaces(artefacts.wan) if artefacts.wan else ()
+    return (*(row.device for row in artefacts.switches), *(row.device for row in artefacts.servers), *beyond, UNPLUGGED)
 
 
 def commands(lab: str, artefacts: Artefacts) -> Iterator[str]:
@@ -94,7 +96,8 @@ def commands(lab: str, artefacts: Artefacts) -> Iterator[str]:
     yield f"link add {BRIDGE} type bridge"
     yield f"address add {site.gateway} dev {BRIDGE}"
     yield f"link set {BRIDGE} up"
-    own = {*site.time_servers, *(server.bmc.ip for server in artefacts.servers)}
+    here = [server for server in artefacts.servers if not artefacts.beyond(server)]
+    own = {*site.time_servers, *(server.bmc.ip for server in here)}
     own |= {IPv4Address(unit.address) for unit in artefacts.cooling}
     own |= {site.bmc_gateway.ip} if site.bmc_gateway else set()
     own -= {site.gateway.ip}
@@ -106,10 +109,15 @@ def commands(lab: str, artefacts: Artefacts) -> Iterator[str]:
         yield from _attach(switch.slot)
     for server in artefacts.servers:
         port = server_ports(lab, server)[0]
-        yield _management(server.device, server.slot, port.name, port.mac)
-        yield from _attach(server.slot)
+        if artefacts.wan is not None and artefacts.beyond(server):  # the other site's bridge is in its own namespace
+            far = f" netns {artefacts.wan.site.space}"
+            yield _management(server.device, server.slot, port.name, port.mac) + far
+        else:
+            yield _management(server.device, server.slot, port.name, port.mac)
+            yield from _attach(server.slot)
     yield from (cable_command(lab, artefacts, cable) for cable in artefacts.cables)
     yield from _unplugged_ports(lab, artefacts)
+    yield from (f"route add {to} via {via}" for to, via in site.routes)
 
 
 def _unplugged_ports(lab: str, artefacts: Artefacts) -> Iterator[str]:

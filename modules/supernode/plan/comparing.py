@@ -146,13 +146,20 @@ def _switch_steps(design: Design, outputs: Outputs | None, diffs: tuple[FileDiff
             yield Step("update", switch.name, switch.stack, (), f"files: {', '.join(changed[switch.name])}")
         elif output.state != "ready":
             yield Step("update", switch.name, switch.stack, (), f"{output.state} at the last attempt: {output.reason}")
+    for gateway in design.gateways:
+        output = outputs.devices.get(gateway.name) if outputs else None
+        if output is None:
+            yield Step("create", gateway.name, design.stacks()[0], (), "a new gateway: tunnel, routes and firewall")
+        elif gateway.name in changed:
+            files = ", ".join(changed[gateway.name])
+            yield Step("update", gateway.name, design.stacks()[0], (), f"files: {files}")
 
 
 _STAYS = "the machine stays as it is"
 
 
 def _leaving(design: Design, last: Last, outputs: Outputs | None) -> Iterator[Step]:
-    here = {host.name for host in design.hosts} | {switch.name for switch in design.switches}
+    here = design.device_names
     known = {**(outputs.devices if outputs else {}), **last.get("hosts", {}), **last.get("switches", {})}
     for name in sorted(set(known) - here):
         gone = known[name]

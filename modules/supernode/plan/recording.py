@@ -34,6 +34,7 @@ def files(design: Design, *, full: bool) -> dict[str, dict[str, str]]:
     """Return every rendered file by device and path: its text, or "sha256:" and its digest."""
     placed = {host.name: design.files(host.name) for host in design.hosts if host.state != "quarantined"}
     placed |= {switch.name: design.switch_files(switch.name) for switch in design.switches}
+    placed |= {gateway.name: design.gateway_files(gateway.name) for gateway in design.gateways}
     return {
         device: {file.path: file.content if full else digest(file.content) for file in rendered}
         for device, rendered in placed.items()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from supernode import catalog
-from supernode.design import Design, Host, Switch, cooling
+from supernode.design import Design, Host, Switch, VpnLink, cooling
 from supernode.errors import CouldNotRun
 from supernode.plan.cloud import CloudShare, share
 from supernode.spec import SlotState
@@ -48,17 +48,22 @@ class Stack:
         machines, switches: inputs by designed name.
         after: the switches of this stack that a machine waits for, by its name.
         cloud: the network of the rented pools, and their hosts.
+        links: inputs of each tunnel to another site, by that site's name.
+        behind: the machines that are reached by such a tunnel alone, by the site's name.
     """
 
     machines: Mapping[str, Mapping[str, Any]]
     switches: Mapping[str, Mapping[str, Any]]
     after: Mapping[str, tuple[str, ...]]
     cloud: CloudShare = field(default_factory=CloudShare)
+    links: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    behind: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
         """How many resources can be worked on at once."""
-        return len(self.machines) + len(self.switches) + sum(len(pool["hosts"]) for pool in self.cloud.pools.values())
+        rented = sum(len(pool["hosts"]) for pool in self.cloud.pools.values())
+        return len(self.machines) + len(self.switches) + len(self.links) + rented
 
 
 def stack(design: Design, name: str, facts: BootFacts, key: str) -> Stack:
@@ -82,7 +87,41 @@ def stack(design: Design, name: str, facts: BootFacts, key: str) -> Stack:
         switches={switch.name: switch_config(design, switch, key) for switch in switches},
         after=_after(design, hosts, switches),
         cloud=share(design, name, facts),
+        links={link.name: tunnel(design, link, key) for link in _links(design, name)},
+        behind={link.name: _behind(design, link, hosts) for link in _links(design, name)},
     )
+
+
+def _links(design: Design, name: str) -> tuple[VpnLink, ...]:
+    """Return the tunnels of a stack: all of them are in the environment's first."""
+    return (design.vpn,) if design.vpn and name == design.stacks()[0] else ()
+
+
+def _behind(design: Design, link: VpnLink, hosts: list[Host]) -> tuple[str, ...]:
+    pools = {pool.name for pool in design.environment.pools if pool.site == link.name}
+    return tuple(host.name for host in hosts if host.pool in pools and host.state != "quarantined")
+
+
+def tunnel(design: Design, link: VpnLink, key: str) -> dict[str, Any]:
+    """Compute the inputs of one Tunnel; it fails its stack: what lies behind it would be late machine by machine."""
+    return {
+        "name": link.name,
+        "sshUser": design.environment.access.switch_user,
+        "sshKey": key,
+        "gateways": [
+            {
+                "name": row.name,
+                "address": str(row.address),
+                "hostKey": row.host_key,
+                "initiates": row.public is None,
+                "files": [
+                    {"path": file.path, "content": file.content, "mode": file.mode}
+                    for file in design.gateway_files(row.name)
+                ],
+            }
+            for row in link.gateways
+        ],
+    }
 
 
 def _after(design: Design, hosts: list[Host], switches: list[Switch]) -> dict[str, tuple[str, ...]]:

@@ -44,6 +44,11 @@ def switch_config(inputs: Mapping[str, Any]) -> list[Failure]:
     return [*_names(inputs, schema.SWITCH_INPUTS, schema.SWITCH_REQUIRED), *_checked(inputs, SWITCH_RULES)]
 
 
+def tunnel(inputs: Mapping[str, Any]) -> list[Failure]:
+    """Return everything wrong with a Tunnel's inputs (defaults filled in)."""
+    return [*_names(inputs, schema.TUNNEL_INPUTS, schema.TUNNEL_REQUIRED), *_checked(inputs, TUNNEL_RULES)]
+
+
 def _names(inputs: Mapping[str, Any], known: Mapping[str, Any], required: tuple[str, ...]) -> Iterator[Failure]:
     for name in required:
         if inputs.get(name) in (None, ""):
@@ -239,3 +244,15 @@ SWITCH_RULES: Mapping[str, Rule] = {
     "files": _files,
     "strict": _flag,
 }
+
+
+def _gateways(value: Any) -> Iterator[Failure]:
+    if not (isinstance(value, list) and len(value) == 2):
+        yield "", "a tunnel has two gateways"
+        return
+    for index, entry in enumerate(value):
+        yield from ((f"[{index}]{suffix}", reason) for suffix, reason in _GATEWAY(entry))
+
+
+_GATEWAY = _mapping(("name", None), ("address", _endpoint), ("hostKey", None), ("files", _files))
+TUNNEL_RULES: Mapping[str, Rule] = {"gateways": _gateways, "sshKey": _reference, "strict": _flag}

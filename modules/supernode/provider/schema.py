@@ -13,6 +13,7 @@ PACKAGE = "supernode"
 VERSION = "0.1.0"
 MACHINE = "supernode:index:Machine"
 SWITCH_CONFIG = "supernode:index:SwitchConfig"
+TUNNEL = "supernode:index:Tunnel"
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _FLAG: Mapping[str, Any] = {"type": "boolean"}
@@ -102,6 +103,34 @@ SWITCH_OUTPUTS: Mapping[str, Mapping[str, Any]] = {
     "drift": {**_TEXTS, "description": "How the running configuration differs from the file."},
 }
 
+TUNNEL_INPUTS: Mapping[str, Mapping[str, Any]] = {
+    "name": {**_TEXT, "description": "The other site; the resource's id."},
+    "gateways": {
+        "type": "array",
+        "items": _ANY_MAP,
+        "description": "Both ends, this site's first: name, address, hostKey (the file of its public key), initiates, "
+        "files (path, content, mode; the name between two @ stands for a gateway's public key).",
+    },
+    "sshUser": {**_TEXT, "description": "Who logs in; sudo without a password is expected."},
+    "sshKey": {**_TEXT, "description": "A reference to the private key."},
+    "strict": {**_FLAG, "description": "A tunnel that does not stand fails the stack."},
+}
+TUNNEL_REQUIRED = ("name", "gateways", "sshKey")
+TUNNEL_DEFAULTS: Mapping[str, Any] = {"sshUser": "admin", "strict": True}
+TUNNEL_OUTPUTS: Mapping[str, Mapping[str, Any]] = {
+    "status": _TEXT,
+    "phase": _TEXT,
+    "reason": _TEXT,
+    "evidence": _TEXTS,
+    "publicKeys": {**_MAP, "description": "By gateway; the private ones are made there and stay there."},
+    "hostKeys": {**_MAP, "description": "By gateway: the pinned key, in authorized_keys form."},
+    "applied": {
+        "type": "object",
+        "additionalProperties": _MAP,
+        "description": "By gateway: path to SHA-256, as read back from it.",
+    },
+}
+
 CONFIG: Mapping[str, Mapping[str, Any]] = {
     "folder": {**_TEXT, "description": "The environment's folder; references are relative to it."},
     "reinstall": {**_TEXT, "description": "JSON list of slots in service that may be powered off and reinstalled."},
@@ -117,12 +146,13 @@ def package_schema() -> dict[str, Any]:
         "name": PACKAGE,
         "version": VERSION,
         "displayName": "supernode",
-        "description": "GPU machines by Redfish, and the configuration of the switches between them",
+        "description": "GPU machines by Redfish, the switches between them, and the tunnel to another site",
         "license": "Apache-2.0",
         "config": {"variables": CONFIG},
         "provider": {"inputProperties": CONFIG},
         "resources": {
             MACHINE: _resource(MACHINE_INPUTS, MACHINE_OUTPUTS, MACHINE_REQUIRED, "One machine in one slot."),
+            TUNNEL: _resource(TUNNEL_INPUTS, TUNNEL_OUTPUTS, TUNNEL_REQUIRED, "A tunnel between two sites."),
             SWITCH_CONFIG: _resource(SWITCH_INPUTS, SWITCH_OUTPUTS, SWITCH_REQUIRED, "The files of one switch."),
         },
     }

@@ -33,6 +33,7 @@ from supernode.provider.resource import InitFailedError, Resource
 from supernode.provider.service import SupernodeProvider
 from supernode.provider.settings import ConfigError
 from supernode.provider.switch_config import SwitchConfigResource
+from supernode.provider.tunnel import TunnelResource
 from supernode.provider.values import wire_map
 
 Handler = Callable[[Any, Any], Awaitable[Any]]
@@ -166,6 +167,7 @@ def build(engine_address: str | None) -> SupernodeProvider:
     resources: dict[str, Resource] = {
         schema.MACHINE: MachineResource(plan.decide),
         schema.SWITCH_CONFIG: SwitchConfigResource(),
+        schema.TUNNEL: TunnelResource(),
     }
     return SupernodeProvider(resources, EngineLog(engine_address))
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 FRR_CONF, FRR_DAEMONS = "/etc/frr/frr.conf", "/etc/frr/daemons"
+NFTABLES, WIREGUARD = "/etc/nftables.conf", "/etc/wireguard/wg0.conf"
 RUNNING = "running-config"  # the key in `applied` for the digest of FRR's running configuration
 FRR_RELOAD = "/usr/lib/frr/frr-reload.py"
 
@@ -42,6 +43,22 @@ _RELOAD_FRR = Command(
     stops=True,
 )
 _RESTART_FRR = Command("restart frr", _restart("frr"), stops=True)
+# Loaded in one transaction while the service runs; what a gateway had before it had any is nothing.
+_LOAD_FIREWALL = Command(
+    "load firewall",
+    f"if [ -e {NFTABLES} ]; then systemctl enable --quiet nftables && "
+    "if systemctl is-active --quiet nftables; then systemctl reload nftables; else systemctl start nftables; fi; "
+    "else nft flush ruleset; fi",
+)
+# wg-quick needs the file to take an interface down: where it is gone, the interface goes, and wireguard-go with it.
+_RESTART_TUNNEL = Command(
+    "restart tunnel",
+    f"systemctl reset-failed wg-quick@wg0 2>/dev/null; if [ -e {WIREGUARD} ]; then "
+    "systemctl enable --quiet wg-quick@wg0 && systemctl restart wg-quick@wg0; "
+    "else systemctl disable --quiet wg-quick@wg0; ip link delete wg0 2>/dev/null; systemctl stop wg-quick@wg0; "
+    "systemctl reset-failed wg-quick@wg0 2>/dev/null; rm -f /etc/wireguard/wg0.key; fi",
+    stops=True,
+)
 # In the order in which they are run: the kernel's settings and the links first, then what runs over them.
 _RULES: tuple[tuple[tuple[str, ...], Command], ...] = (
     (("/etc/systemd/system/*",), Command("reload units", "systemctl daemon-reload")),
@@ -57,6 +74,8 @@ _RULES: tuple[tuple[tuple[str, ...], Command], ...] = (
         Command("restart networkd", _restart("systemd-networkd"), stops=True),
     ),
     (("/etc/systemd/network/*",), Command("reload networkd", "networkctl reload")),
+    ((NFTABLES,), _LOAD_FIREWALL),
+    ((WIREGUARD,), _RESTART_TUNNEL),
     ((FRR_DAEMONS,), _RESTART_FRR),
     ((FRR_CONF, "/etc/frr/*.conf"), _RELOAD_FRR),
     (("/etc/lldpd.d/*", "/etc/lldpd.conf", "/etc/default/lldpd"), Command("restart lldpd", _restart("lldpd"))),

@@ -16,7 +16,7 @@ from typing import Any
 
 from supernode.clients.ssh import CommandFailed, Result, Ssh
 from supernode.provider import switch_plan
-from supernode.provider.switch_plan import FRR_CONF, FRR_DAEMONS, RUNNING, Command, digest
+from supernode.provider.switch_plan import FRR_CONF, FRR_DAEMONS, NFTABLES, RUNNING, WIREGUARD, Command, digest
 
 STATE = "/var/lib/supernode"
 LONGEST_FILE = 256 * 1024
@@ -127,13 +127,19 @@ class Switch:
         await self.root(_UNPACK, stdin=_archive(files))
 
     async def check(self, paths: Iterable[str]) -> None:
-        """Let FRR read an uploaded configuration without applying it.
+        """Let the programs that read uploaded files read them without applying them.
 
         Raises:
-            CommandFailed: it does not parse; the message carries FRR's last line.
+            CommandFailed: one does not parse; the message carries the program's last line.
         """
-        if FRR_CONF in paths:
-            await self.root(f"command -v vtysh >/dev/null || exit 0; vtysh -C -f {STATE}/new{FRR_CONF}")
+        readers = {
+            FRR_CONF: f"command -v vtysh >/dev/null || exit 0; vtysh -C -f {STATE}/new{FRR_CONF}",
+            NFTABLES: f"nft -c -f {STATE}/new{NFTABLES}",
+            WIREGUARD: f"wg-quick strip {STATE}/new{WIREGUARD} >/dev/null",
+        }
+        given = set(paths)
+        for path in readers.keys() & given:
+            await self.root(readers[path])
 
     async def place(self, paths: Iterable[str]) -> None:
         """Put uploaded files in their places."""
@@ -170,7 +176,7 @@ class Switch:
 
     async def failed_units(self, paths: Iterable[str]) -> list[str]:
         """Return the services that the files are for and that do not run."""
-        units = {"frr": FRR_DAEMONS, "lldpd": "/etc/lldpd.d/"}
+        units = {"frr": FRR_DAEMONS, "lldpd": "/etc/lldpd.d/", "nftables": NFTABLES, "wg-quick@wg0": WIREGUARD}
         mine = [unit for unit, start in units.items() if any(p.startswith(start) for p in paths)]
         failed = []
         for unit in mine:

@@ -11,7 +11,17 @@ from typing import Any
 from supernode import catalog
 from supernode.catalog import ServerKind
 from supernode.errors import Path, Problem
-from supernode.spec import cloud_rules, collectives, cooling, gpu_driver, scheduler, sizing, transport, watch
+from supernode.spec import (
+    cloud_rules,
+    collectives,
+    cooling,
+    gpu_driver,
+    scheduler,
+    sizing,
+    transport,
+    vpn_consistency,
+    watch,
+)
 from supernode.spec.allocation import Allocation
 from supernode.spec.environment import Environment, Pool
 from supernode.spec.machines import Machines
@@ -39,6 +49,7 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
         collectives.consistency,
         cloud_rules.consistency,
         watch.consistency,
+        vpn_consistency.problems,
     )
     problems = [problem for check in checks for problem in check(env)]
     doubtful = {str(path[0]) for path in (*broken, *(p.path for p in problems)) if path}

@@ -11,16 +11,10 @@ from supernode.spec.cloud import Cloud
 from supernode.spec.collectives import Collectives
 from supernode.spec.cooling import Cooling
 from supernode.spec.gpu_driver import GpuDriver
-from supernode.spec.parts import Document, HostName, Name, Plain, Rate, Reference
+from supernode.spec.parts import Document, HostName, Name, Network, Plain, Rate, Reference
 from supernode.spec.scheduler import Scheduler
+from supernode.spec.vpn import Dataset, RemoteNetworks, Vpn
 from supernode.spec.watch import Watch
-
-
-class Network(Document):
-    """An address range; the gateway is the router that the site keeps on it."""
-
-    cidr: IPv4Network
-    gateway: IPv4Address | None = None
 
 
 class Networks(Document):
@@ -118,6 +112,7 @@ class Pool(Document):
 
     With fewer than `minimum` of them ready a run ends after provisioning. A pool with `cloud` is rented from that
     provider: it stands in the environment's cloud part, in no rack and beside the fabric.
+    `site` is a site of `vpn` where they stand there and not here.
     """
 
     name: Name
@@ -127,6 +122,7 @@ class Pool(Document):
     minimum: Annotated[int, Field(ge=1)] = 1
     racks: tuple[str, ...] = ()
     cloud: Literal["aws"] | None = None
+    site: Name | None = None
     disk: Annotated[str, Field(pattern="^/dev/disk/by-(id|path)/")] | None = None
 
 
@@ -238,3 +234,10 @@ class Environment(Document):
     scheduler: Scheduler | None = None
     watch: Watch | None = None
     collectives: Collectives | None = None
+    vpn: Vpn | None = None
+    data: tuple[Dataset, ...] = ()
+
+    def networks_of(self, pool: Pool) -> Networks | RemoteNetworks:
+        """Return the networks in which a pool's machines and their controllers stand."""
+        here = pool.site in (None, self.site.name) or self.vpn is None
+        return self.site.networks if here or self.vpn is None else self.vpn.remote.networks

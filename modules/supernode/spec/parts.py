@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -55,3 +56,18 @@ def references(document: Document) -> Iterator[str]:
         for part in value if isinstance(value, tuple) else (value,):
             if isinstance(part, Document):
                 yield from references(part)
+
+
+class Route(Document):
+    """What a site's router sends elsewhere than out: packets to `to` go to `via`."""
+
+    to: IPv4Network
+    via: IPv4Address
+
+
+class Network(Document):
+    """An address range; the gateway is the router that the site keeps on it, `routes` what that router was told."""
+
+    cidr: IPv4Network
+    gateway: IPv4Address | None = None
+    routes: tuple[Route, ...] = ()

@@ -83,6 +83,19 @@ CHECKS = {
             (("iputils-20221126-blackhole.txt", "recorded"), ("iputils-20221126-unreach.txt", "recorded")),
             _IN_NAMESPACES,
         ),
+        Check(
+            "tunnel",
+            "handshake, firewall and routes of both gateways (wg, nft, ip), pings of the MTU inside and on the WAN",
+            (
+                ("wireguard-tools-1.0.20210914-handshakes-good.txt", "recorded"),
+                ("nftables-1.0.6-ruleset-good.txt", "recorded"),
+            ),
+            (
+                ("wireguard-tools-1.0.20210914-handshakes-never.txt", "recorded"),
+                ("nftables-1.0.6-ruleset-none.txt", "recorded"),
+            ),
+            "tests/lab/test_hybrid.py",
+        ),
         Check("rate", "paced flows over every cable both ways, median of 1 s windows", (), (), _IN_NAMESPACES),
         Check(
             "fib",

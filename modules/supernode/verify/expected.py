@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from supernode.units import MbitPerS, Milliseconds
@@ -66,6 +66,23 @@ class SwitchWanted:
 
 
 @dataclass(frozen=True)
+class GatewayWanted:
+    """One end of a tunnel as designed; see design.expectations.GatewayExpectation."""
+
+    peer: str
+    site: str
+    interface: str
+    inside: str
+    wan: str
+    public: str
+    mtu: int
+    wan_mtu: int
+    beyond: tuple[str, ...]
+    private: tuple[str, ...]
+    behind: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Cable:
     """One cable; a is the host's or the leaf's end, b the leaf's or the spine's."""
 
@@ -92,6 +109,7 @@ class Wanted:
     rate_floor: float
     cooling: CoolingExpectation | None = None
     watch: WatchExpectation | None = None
+    gateways: Mapping[str, GatewayWanted] = field(default_factory=dict)
 
     def cables(self) -> dict[str, Cable]:
         """Return every cable that should carry, by id, each once, in the order of its a ends."""
@@ -111,8 +129,8 @@ class Wanted:
         return found
 
     def devices(self) -> tuple[str, ...]:
-        """Return all names: hosts first, then switches."""
-        return (*self.hosts, *self.switches)
+        """Return all names: hosts first, then switches and gateways."""
+        return (*self.hosts, *self.switches, *self.gateways)
 
     def port(self, end: End) -> PortWanted | None:
         """Return what is designed at an end, or None when the design has nothing there."""
@@ -159,5 +177,6 @@ def read(expectations: Expectations, images: Mapping[str, str] | None = None) ->
         name: SwitchWanted({port: _switch_port(p) for port, p in row.ports.items()}, dict(row.fib))
         for name, row in expectations.switches.items()
     }
+    gateways = {name: GatewayWanted(**vars(row)) for name, row in expectations.gateways.items()}
     marks = (expectations.time_offset_ms, expectations.rate_floor)
-    return Wanted(hosts, switches, *marks, cooling=expectations.cooling, watch=expectations.watch)
+    return Wanted(hosts, switches, *marks, expectations.cooling, expectations.watch, gateways)

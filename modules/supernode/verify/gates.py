@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from supernode.records import Finding, Verdict
-from supernode.verify import cabling, cooling, gpus, rate, watch
+from supernode.verify import cabling, cooling, gpus, rate, tunnel, watch
 from supernode.verify.expected import HostWanted, PortWanted, Wanted
 from supernode.verify.facts import fib
 from supernode.verify.facts.device import DeviceFacts, Facts, next_host
@@ -241,6 +241,7 @@ def _clock(name: str, limit_ms: float, seen: DeviceFacts) -> Finding:
 
 GATES: dict[str, Gate] = {
     "reach": reach,
+    "tunnel": tunnel.gate,
     "identity": identity,
     "image": image,
     "cabling": cabling.gate,

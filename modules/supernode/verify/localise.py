@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from supernode.records import Finding, Verdict
 from supernode.units import format_rate
-from supernode.verify import cabling, rate, recable
+from supernode.verify import cabling, rate, recable, tunnel
 from supernode.verify.cabling import text
 from supernode.verify.expected import Cable, End, Wanted
 from supernode.verify.facts import fib
@@ -22,6 +22,7 @@ from supernode.verify.facts.device import Facts, next_host
 
 _MANY = 2
 _REACH, _IDENTITY, _CABLING = frozenset(("reach",)), frozenset(("identity",)), frozenset(("cabling",))
+_TUNNEL = frozenset((tunnel.CHECK,))
 _PORTS, _RATE, _FIB = frozenset(("rails", "ports")), frozenset(("rate",)), frozenset(("fib",))
 
 
@@ -148,6 +149,22 @@ def _lost(wanted: Wanted, facts: Facts, name: str) -> Iterator[End | str]:
             if row.kind == "uplink" and port not in used:
                 yield from ((name, port), (row.peer_device, row.peer_port), row.peer_device)
                 yield from ((row.peer_device, other) for other in wanted.switches[row.peer_device].ports)
+
+
+def _cut_off(case: Case) -> Iterator[Cause]:
+    """Tell of a tunnel that carries nothing: whoever is reached by it alone says nothing of itself then."""
+    for row in case.findings:
+        if row.check != tunnel.CHECK or row.verdict is not Verdict.FAIL:
+            continue
+        mine = case.wanted.gateways[row.place]
+        ends = sorted((row.place, mine.peer))
+        if tunnel.silent(case.facts.of(row.place)):
+            behind = {*mine.behind, *case.wanted.gateways[mine.peer].behind}
+            what = f"the tunnel between {ends[0]} and {ends[1]} carries nothing: {row.found}"
+            yield Cause(what, _TUNNEL, row.hint, devices=frozenset((*ends, *behind)), evidence=row.evidence)
+        elif tunnel.narrow(case.facts.of(row.place)):
+            what = f"the WAN between {ends[0]} and {ends[1]} carries less than designed: {row.found}"
+            yield Cause(what, _TUNNEL, row.hint, devices=frozenset(ends), evidence=row.evidence, checks=_TUNNEL)
 
 
 def _unreached(case: Case) -> Iterator[Cause]:
@@ -361,4 +378,14 @@ def _slow_devices(wanted: Wanted, slow: set[str]) -> dict[str, list[str]]:
 
 
 Source = Callable[[Case], Iterator[Cause]]
-_SOURCES: tuple[Source, ...] = (_unreached, _strangers, _miscabled, _missing, _silent, _unrouted, _misconfigured, _slow)
+_SOURCES: tuple[Source, ...] = (
+    _cut_off,
+    _unreached,
+    _strangers,
+    _miscabled,
+    _missing,
+    _silent,
+    _unrouted,
+    _misconfigured,
+    _slow,
+)

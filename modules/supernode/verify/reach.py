@@ -133,7 +133,7 @@ class Connections:
             return _refuse("the engine knows no such device: it was not provisioned")
         if not device.host_keys:
             return _refuse(_state(device) or "no host key is known")
-        user = self._login.switch_user if device.kind == "switch" else self._login.user
+        user = self._login.switch_user if device.kind in ("switch", "gateway") else self._login.user
         backend = PinnedBackend(device.address, user, self._login.key, device.host_keys)
         self._backends.append(backend)
         host = Host(backend)

@@ -257,7 +257,7 @@ def test_a_blocking_call_would_be_seen(tmp_path, caplog, monkeypatch):
 def test_schema_and_handshake(tmp_path):
     async def scenario(stand, stub, engine):
         served = json.loads((await stub.GetSchema(proto.GetSchemaRequest())).schema)
-        assert set(served["resources"]) == {schema.MACHINE, schema.SWITCH_CONFIG}
+        assert set(served["resources"]) == {schema.MACHINE, schema.SWITCH_CONFIG, schema.TUNNEL}
         for resource in served["resources"].values():
             assert set(resource["requiredInputs"]) <= set(resource["inputProperties"]) <= set(resource["properties"])
         shaken = await stub.Handshake(proto.ProviderHandshakeRequest(engine_address="x"))

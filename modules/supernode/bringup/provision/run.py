@@ -82,7 +82,7 @@ def up(
         )
     running.prune(session.command.records)  # all stacks were locked since: no lock of the dead is left to be judged
     exports = _exports(session, names)
-    designed = {host.name for host in design.hosts} | {switch.name for switch in design.switches}
+    designed = {*design.device_names, *([design.vpn.name] if design.vpn else [])}
     pending.settle(session, exports, designed, lambda line: tell(_note(line)))
     return state.read(session.folder.name, exports)
 

@@ -15,6 +15,7 @@ _KINDS = {
     "supernode:index:SwitchConfig": "switch",
     "supernode:cloud:CloudHost": "machine",  # a component: what it registers has the same names
 }
+_TUNNEL = "supernode:index:Tunnel"
 _STACK = "pulumi:pulumi:Stack"
 
 
@@ -38,6 +39,8 @@ def read(environment: str, deployments: Mapping[str, Mapping[str, Any]]) -> Outp
             elif resource["type"] in _KINDS:
                 device = _device(_KINDS[resource["type"]], resource, found)
                 devices[device.name] = device
+            elif resource["type"] == _TUNNEL:
+                devices |= {gateway.name: gateway for gateway in _gateways(found)}
     # Stacks of different designs mean that a run was cut: that is no design at all, and nobody may take it for one.
     return Outputs(environment, designs.pop() if len(designs) == 1 else "", devices)
 
@@ -56,6 +59,25 @@ def _resources(stack: str, export: Mapping[str, Any]) -> Iterator[Mapping[str, A
     for resource in (export.get("deployment") or {}).get("resources") or ():
         if not resource.get("delete"):  # what a replacement has yet to remove is no longer the resource
             yield resource
+
+
+def _gateways(found: Mapping[str, Any]) -> Iterator[DeviceOutput]:
+    """Yield both ends of a tunnel: its state is theirs."""
+    for row in found.get("gateways") or ():
+        name = str(row["name"])
+        key = (found.get("hostKeys") or {}).get(name)
+        yield DeviceOutput(
+            name=name,
+            kind="gateway",
+            slot="",
+            address=str(row["address"]),
+            state=str(found.get("status") or "failed"),
+            phase=str(found.get("phase") or ""),
+            reason=str(found.get("reason") or ""),
+            host_keys=(str(key),) if key else (),
+            evidence=tuple(str(line) for line in found.get("evidence") or ()),
+            applied=dict((found.get("applied") or {}).get(name) or {}),
+        )
 
 
 def _device(kind: str, resource: Mapping[str, Any], found: Mapping[str, Any]) -> DeviceOutput:

@@ -36,6 +36,7 @@ class Updates:
     ) -> None:
         self._state, self._kind, self._folder, self._later = state, kind, folder, later
         self._loading: asyncio.Task[None] | None = None
+        self.space = ""  # as of the media
 
     def start(self, uri: str, targets: list[str]) -> FirmwareTask:
         """Begin an update; the answer is a task to watch.
@@ -70,7 +71,7 @@ class Updates:
     async def _load(self, task: FirmwareTask, uri: str, components: set[str]) -> None:
         path = self._folder / f"firmware-{task.id}"
         try:
-            await fetch(uri, path, None, LIMIT_BYTES)
+            await fetch(uri, path, None, LIMIT_BYTES, self.space)
             image = json.loads(await asyncio.to_thread(path.read_bytes))
             task.component, task.version = self._accept(image, components)
         except FetchFailed as failure:

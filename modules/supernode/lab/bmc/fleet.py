@@ -15,6 +15,7 @@ from typing import Any
 from aiohttp import web
 
 from supernode.errors import CouldNotRun
+from supernode.lab import netspace
 from supernode.lab.bmc import faults, front
 from supernode.lab.bmc.certificates import Authority
 from supernode.lab.bmc.controller import Bmc
@@ -51,8 +52,8 @@ class Fleet:
         self._credentials = credentials if callable(credentials) else lambda _slot: credentials
         self._seats: dict[str, _Seat] = {}
 
-    async def add(self, chassis: Chassis, kind: Kind, address: str, port: int = 443) -> Bmc:
-        """Put a BMC into operation for a chassis.
+    async def add(self, chassis: Chassis, kind: Kind, address: str, port: int = 443, space: str = "") -> Bmc:
+        """Put a BMC into operation for a chassis, in a network namespace or in the process's own.
 
         Raises:
             CouldNotRun: the address cannot be listened on.
@@ -65,7 +66,9 @@ class Fleet:
         server = web.Server(functools.partial(front.handle, bmc), access_log=None)
         runner = web.ServerRunner(server, shutdown_timeout=CLOSE_S)
         await runner.setup()
-        listener = _listen(chassis.slot, address, port)
+        bmc.media.space = bmc.updates.space = space
+        listen = functools.partial(_listen, chassis.slot, address, port)
+        listener = netspace.within(space, listen) if space else listen()
         await web.SockSite(runner, listener, ssl_context=context).start()
         self._seats[chassis.slot] = _Seat(bmc, server, runner, listener)
         bmc.hearing = functools.partial(self._restarting, chassis.slot)

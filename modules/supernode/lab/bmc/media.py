@@ -34,6 +34,7 @@ class Media:
     def __init__(self, state: State, folder: Path, faults: Faults, now: Callable[[], float]) -> None:
         self._state, self._folder, self._faults, self._now = state, folder, faults, now
         self._gate = asyncio.Lock()
+        self.space = ""  # the network namespace that it loads from; the process's own where empty
 
     async def insert(self, uri: str, write_protected: bool = True) -> None:
         """Load an image into the drive.
@@ -97,7 +98,7 @@ class Media:
         """
         path = self._folder / f"http-boot-{uuid.uuid4().hex[:8]}.iso"
         try:
-            await fetch(uri, path, self.trusted("boot"), LIMIT_BYTES)
+            await fetch(uri, path, self.trusted("boot"), LIMIT_BYTES, self.space)
             return await iso.read(path)
         finally:
             path.unlink(missing_ok=True)
@@ -114,7 +115,7 @@ class Media:
         if trusted and uri.lower().startswith("https:") and (early := _not_yet_valid(trusted, self._now())):
             raise RedfishError("CouldNotEstablishConnection", f"{uri}: its certificate is not valid before {early}")
         try:
-            await fetch(uri, path, trusted, LIMIT_BYTES)
+            await fetch(uri, path, trusted, LIMIT_BYTES, self.space)
         except FetchFailed as failure:
             if failure.why == "address":
                 raise RedfishError("ActionParameterValueNotInList", uri, "Image", "InsertMedia") from failure

@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any, TypeVar
 
 from supernode.verify.expected import HostWanted, Wanted
-from supernode.verify.facts import clock, fib, gpus, identity, lldp, ping, ports, scraped
+from supernode.verify.facts import clock, fib, gpus, identity, lldp, ping, ports, scraped, tunnel
 from supernode.verify.facts.flows import Measured
 from supernode.verify.facts.raw import NotSeenError, Raw, answers
 
@@ -24,7 +24,8 @@ class DeviceFacts:
 
     Attributes:
         reached: the device answered on its management address with its pinned key.
-        sweeps: by (port, "leaf" or "peer").
+        sweeps: by (port, "leaf" or "peer"); of a gateway by ("tunnel" or "wan", "peer").
+        tunnel: of a gateway alone.
     """
 
     name: str
@@ -40,6 +41,7 @@ class DeviceFacts:
     cooling: scraped.Metrics | None = None
     watch: scraped.Watched | None = None
     unseen: Mapping[str, str] = field(default_factory=dict)
+    tunnel: tunnel.Tunnel | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,8 @@ def command(script: str, request: Mapping[str, Any]) -> str:
 def request(wanted: Wanted, name: str, patience_s: float = PATIENCE_S) -> dict[str, Any]:
     """Return what one device is asked."""
     host = wanted.hosts.get(name)
+    if name in wanted.gateways:
+        return {"commands": tunnel.commands(wanted.gateways[name], wanted.gateways[wanted.gateways[name].peer])}
     rows = host.ports if host is not None else wanted.switches[name].ports
     commands = {"addresses": ports.COMMAND, "lldp": lldp.COMMAND, "clock": clock.COMMAND, **identity.COMMANDS}
     if host is None:
@@ -128,6 +132,15 @@ def parse(name: str, text: str) -> DeviceFacts:
             unseen[fact] = f"{type(error).__name__}: {error}" if not isinstance(error, NotSeenError) else str(error)
             return None
 
+    if tunnel.HANDSHAKES in raw:
+        return DeviceFacts(
+            name,
+            reached=True,
+            routes=seen("routes", lambda: fib.parse(raw["routes"])),
+            sweeps=seen("sweeps", lambda: _sweeps(raw)) or {},
+            unseen=unseen,
+            tunnel=seen("tunnel", lambda: tunnel.parse(raw)),
+        )
     return DeviceFacts(
         name,
         reached=True,

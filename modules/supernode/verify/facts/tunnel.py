@@ -1,0 +1,67 @@
+"""What a gateway says of its tunnel: the last handshake, and the firewall that is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from supernode.verify.facts import fib, ping
+from supernode.verify.facts.raw import NotSeenError, Raw
+
+if TYPE_CHECKING:
+    from supernode.verify.expected import GatewayWanted
+
+HANDSHAKES, FIREWALL = "handshakes", "firewall"
+
+
+@dataclass(frozen=True)
+class Tunnel:
+    """What was seen.
+
+    Attributes:
+        age_s: seconds since the last handshake; None when there was none.
+        closed: the chain that forwards drops what no rule accepts.
+        counters: packets that each named counter has counted.
+    """
+
+    age_s: float | None
+    closed: bool
+    counters: Mapping[str, int] = field(default_factory=dict)
+
+
+def commands(mine: GatewayWanted, peer: GatewayWanted) -> dict[str, tuple[str, ...]]:
+    """Return what one gateway is asked; `latest-handshakes` shows no key but the peer's public one."""
+    found: dict[str, tuple[str, ...]] = {
+        HANDSHAKES: ("sudo", "-n", "wg", "show", mine.interface, "latest-handshakes"),
+        FIREWALL: ("sudo", "-n", "nft", "-j", "list", "ruleset"),
+        "routes": fib.COMMAND,
+    }
+    ways = [("tunnel", mine.inside, peer.inside, mine.mtu)]
+    ways += [("wan", mine.wan, peer.public, mine.wan_mtu)] if peer.public else []
+    for way, source, target, mtu in ways:
+        found |= {f"ping {way} peer {size}": argv for size, argv in ping.commands(source, target, mtu)}
+    return found
+
+
+def parse(raw: Mapping[str, Raw]) -> Tunnel:
+    """Read `wg show <interface> latest-handshakes` against the gateway's own clock, and `nft -j list ruleset`.
+
+    Raises:
+        NotSeenError: nft or the clock cannot be read; an interface that is not there had no handshake.
+    """
+    rules = [row for row in raw[FIREWALL].json()["nftables"] if isinstance(row, dict)]
+    chains = [row["chain"] for row in rules if "chain" in row]
+    counters = {row["counter"]["name"]: int(row["counter"]["packets"]) for row in rules if "counter" in row}
+    closed = any(chain.get("hook") == "forward" and chain.get("policy") == "drop" for chain in chains)
+    return Tunnel(_age(raw[HANDSHAKES], raw["now"]), closed, counters)
+
+
+def _age(handshakes: Raw, now: Raw) -> float | None:
+    if handshakes.rc != 0:
+        if "Unable to access interface" in handshakes.err:
+            return None
+        raise NotSeenError(handshakes.problem)
+    times = [int(line.split()[1]) for line in handshakes.out.splitlines() if len(line.split()) == 2]
+    last = max(times, default=0)
+    return max(0.0, float(now.must()) - last) if last else None
