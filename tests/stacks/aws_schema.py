@@ -56,6 +56,11 @@ def _parameters(cls):
     return {name: given for name, given in inspect.signature(cls.__init__).parameters.items() if name != "__self__"}
 
 
+def settings():
+    """Return the wire names of what the provider itself is configured with."""
+    return set(properties(importlib.import_module("pulumi_aws.provider").ProviderArgs))
+
+
 def check(token, inputs):
     """Return what the type refuses: unknown and missing keys at any depth, and values of another type."""
     return list(_object(arguments(token), inputs, ""))

@@ -24,13 +24,14 @@ ECHO = Path(__file__).parent / "echo" / "pulumi-resource-supernode"
 
 @dataclass
 class Site:
-    """One environment called `lab`, on disk; `world` is what the echo provider finds there."""
+    """One environment on disk; `world` is what the echo provider finds there."""
 
     root: Path
+    name: str = "lab"
     events: list[Event] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.folder = EnvironmentFolder("lab", self.root / "inventories" / "lab", self.root)
+        self.folder = EnvironmentFolder(self.name, self.root / "inventories" / self.name, self.root)
         self.world = self.root / "world"
         self.project = self.root / "project"
         self.folder.folder.mkdir(parents=True)
@@ -56,7 +57,11 @@ class Site:
         """Write the documents, allocate, bind every slot, and write what boot would have prepared."""
         text = (packaged.root() / "tests" / "lab" / "slim" / "environment.yml").read_text()
         text = text.replace("count: 8", f"count: {hosts}").replace("spares: 1", f"spares: {spares}")
-        self.folder.write("environment", edit(text + f"\nstacks: {{limit: {limit}}}\n"))
+        return self.take(edit(text + f"\nstacks: {{limit: {limit}}}\n"))
+
+    def take(self, text: str) -> designing.Design:
+        """Write an environment's text; the rest as `describe`."""
+        self.folder.write("environment", text)
         saved = self.folder.document("allocation")
         allocation = saved.read_text() if saved.exists() else None
         environment = spec.read({"environment": self.folder.texts()["environment"]}).environment
@@ -69,12 +74,16 @@ class Site:
         self.folder.write("allocation", spec.allocation_text(extended))
         return self.bind({})
 
-    def bind(self, states: dict[str, str]) -> designing.Design:
-        """Bind a machine to every slot, in the state given for its device (default: new)."""
+    def bind(self, states: dict[str, str], keys: dict[str, str] | None = None) -> designing.Design:
+        """Bind a machine to every slot, in the state given for its device (default: new); a rented host by its key."""
         texts = {k: v for k, v in self.folder.texts().items() if k != "machines"}
         bare = designing.build(spec.read(texts))
         rows = {}
         for number, device in enumerate([*bare.hosts, *bare.switches], start=1):
+            if getattr(device, "cloud", ""):
+                identity = {"ssh_host_key": keys[device.name]} if device.name in (keys or {}) else {}
+                rows[device.slot] = {"state": states.get(device.name, "new"), "identity": identity}
+                continue
             rows[device.slot] = {
                 "state": states.get(device.name, "spare" if getattr(device, "state", "") == "spare" else "new"),
                 "identity": {"bmc_mac": f"02:00:00:00:00:{number:02x}", "system_serial": f"T{number:05d}"},
@@ -83,7 +92,8 @@ class Site:
         design = designing.build(spec.read(self.folder.texts()))
         isos = {host.name: f"{index:064x}" for index, host in enumerate(design.hosts, start=1)}
         facts = {"schema": 1, "design": design.digest, "image": "1" * 64, "ca": "secrets/serve-ca.pem"}
-        (self.folder.state / "boot.json").write_text(json.dumps({**facts, "isos": isos}))
+        told = {"serve_ca": "-----BEGIN CERTIFICATE-----\nMAo=\n", "ssh_public_key": "ssh-ed25519 AAAA supernode"}
+        (self.folder.state / "boot.json").write_text(json.dumps({**facts, **told, "isos": isos}))
         return design
 
     def find(self, name: str, **facts) -> None:

@@ -200,6 +200,22 @@ def test_on_demand_and_an_image_by_its_id_send_nothing_of_blocks():
     assert aws_schema.check("aws:ec2/launchTemplate:LaunchTemplate", template) == []
 
 
+@pytest.mark.parametrize(
+    ("state", "key", "status", "phase"),
+    [
+        ("running", "ssh-ed25519 A", "ready", ""),
+        ("running", "", "late", "enrol"),
+        ("stopped", "ssh-ed25519 A", "late", "boot"),
+        ("pending", "", "late", "boot"),
+    ],
+)
+def test_a_host_is_ready_when_it_runs_and_its_key_is_known(state, key, status, phase):
+    args = components.CloudHostArgs("burst-001", "burst-001", "10.96.0.11", "", key, False)
+    found = components.standing(args, state)
+    assert (found["status"], found["phase"]) == (status, phase)
+    assert bool(found["reason"]) == (status == "late")
+
+
 def test_without_the_sdk_the_error_says_what_to_install(monkeypatch):
     design = designing.build(spec.read({"environment": ENVIRONMENT}))
     monkeypatch.delitem(sys.modules, "supernode.components.aws.pool", raising=False)

@@ -30,7 +30,7 @@ def assign(
     bmc_fingerprint: Annotated[
         str, typer.Option(help="SHA-256 of the management controller's certificate, which is then trusted alone")
     ] = "",
-    host_key: Annotated[str, typer.Option(help="a switch's public SSH host key")] = "",
+    host_key: Annotated[str, typer.Option(help="public SSH host key of a switch or a rented host")] = "",
     replace: Annotated[
         bool, typer.Option("--replace", help="another machine took the place of one in service")
     ] = False,

@@ -55,13 +55,14 @@ def check(
 
 
 def _documents(design: Design) -> dict[str, Any]:
+    bought = [slot for slot, name in design.slots.items() if not (design.is_host(name) and design.host(name).cloud)]
     return {
         "environment": design.name,
         "hosts": len(design.hosts),
         "switches": len(design.switches),
         "cables": len(design.links),
         "allocation_saved": design.allocation_saved,
-        "unbound_slots": [slot for slot in design.slots if slot not in design.machines.slots],
+        "unbound_slots": [slot for slot in bought if slot not in design.machines.slots],
     }
 
 

@@ -126,7 +126,7 @@ class CloudHost(pulumi.ComponentResource):
 
     def tell(self, instance: pulumi.Input[str], address: pulumi.Input[str], state: pulumi.Output[str]) -> None:
         """Register what came of it: the provider's id of the instance, its address, and "running" where it runs."""
-        status = state.apply(self._status)
+        status = state.apply(lambda said: standing(self.args, said))
         self.register_outputs(
             {
                 "slot": self.args.slot,
@@ -139,14 +139,16 @@ class CloudHost(pulumi.ComponentResource):
             }
         )
 
-    def _status(self, state: str) -> dict[str, str]:
-        if state != "running":
-            return {"status": "late", "phase": "boot", "reason": f"the instance is {state}"}
-        if not self.args.host_key:
-            how = f"`supernode assign ENVIRONMENT {self.args.slot} --host-key`"
-            reason = f"its SSH host key is not known: read it from the instance's console and record it: {how}"
-            return {"status": "late", "phase": "enrol", "reason": reason}
-        return {"status": "ready", "phase": "", "reason": ""}
+
+def standing(args: CloudHostArgs, state: str) -> dict[str, str]:
+    """Say how a host stands by what its provider says of the instance: ready, or late and why."""
+    if state != "running":
+        return {"status": "late", "phase": "boot", "reason": f"the instance is {state}"}
+    if not args.host_key:
+        how = f"`supernode assign ENVIRONMENT {args.slot} --host-key`"
+        reason = f"its SSH host key is not known: read it from the instance's console and record it: {how}"
+        return {"status": "late", "phase": "enrol", "reason": reason}
+    return {"status": "ready", "phase": "", "reason": ""}
 
 
 class Maker(Protocol):

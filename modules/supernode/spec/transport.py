@@ -70,4 +70,4 @@ def _infiniband(env: Environment) -> Iterator[Problem]:
 
 
 def _in_fabric(kind: str) -> bool:
-    return kind in catalog.server_kinds() and bool(catalog.server(kind).nics)
+    return kind in catalog.server_kinds() and catalog.server(kind).on_fabric
