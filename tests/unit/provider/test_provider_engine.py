@@ -1,115 +1,14 @@
 """The provider under the real engine: up, preview, drift on refresh, mended, refused, imported, kill -9, destroyed."""
 
-import asyncio
-import json
-import os
 import signal
-import subprocess
-import sys
-import threading
 import time
 from pathlib import Path
 
 import pytest
-import yaml
-from rack import IMAGE, NAME, OTHER_IMAGE, PASSWORD, SLOT, rack
-
-from supernode import engine as engines
+from engine_stand import Stand, up
+from rack import IMAGE, NAME, OTHER_IMAGE, PASSWORD, SLOT
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
-
-PROGRAM = """
-import json, pathlib
-from supernode.components.sdk import Machine
-inputs = json.loads((pathlib.Path(__file__).parent / "inputs.json").read_text())
-Machine(inputs["name"], inputs)
-"""
-
-
-class Stand:
-    """A rack on a loop in a thread, and a Pulumi project that declares its machine."""
-
-    def __init__(self, folder: Path) -> None:
-        engine = engines.find()
-        if engine is None:
-            pytest.skip("no Pulumi engine at hand (`make engine` gets one)")
-        self.folder, self.project = folder / "rack", folder / "project"
-        self.folder.mkdir()
-        self._project()
-        self.env = self._environment(folder, engine)
-        self.loop = asyncio.new_event_loop()
-        self._ready, self._stop = threading.Event(), None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-        assert self._ready.wait(30)
-        self.declare()
-        self.pulumi("stack", "init", "lab")
-        self.pulumi("config", "set", "supernode:folder", str(self.folder))
-
-    def _environment(self, folder, engine):
-        (folder / "state").mkdir()
-        (folder / "passphrase").write_text("of a test")
-        return {
-            **os.environ,
-            "PATH": f"{engine.path.parent}{os.pathsep}{os.environ['PATH']}",
-            "PULUMI_HOME": str(folder / "home"),
-            "PULUMI_BACKEND_URL": f"file://{folder / 'state'}",
-            "PULUMI_CONFIG_PASSPHRASE_FILE": str(folder / "passphrase"),
-            "PULUMI_SKIP_UPDATE_CHECK": "true",
-            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
-            "SUPERNODE_PYTHON": sys.executable,
-        }
-
-    def _project(self):
-        self.project.mkdir()
-        document = {
-            "name": "supernode",
-            "runtime": {"name": "python", "options": {"virtualenv": sys.prefix}},
-            "plugins": {"providers": [{"name": "supernode", "path": str(Path(sys.prefix) / "bin")}]},
-        }
-        (self.project / "Pulumi.yaml").write_text(yaml.safe_dump(document))
-        (self.project / "__main__.py").write_text(PROGRAM)
-
-    def _run(self):
-        async def live():
-            self._stop = asyncio.Event()
-            async with rack(self.folder) as stand:
-                self.rack = stand
-                self._ready.set()
-                await self._stop.wait()
-
-        self.loop.run_until_complete(live())
-
-    def close(self):
-        self.loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(20)
-
-    def do(self, coroutine):
-        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result(30)
-
-    def declare(self, **changes):
-        (self.project / "inputs.json").write_text(json.dumps({**self.rack.inputs, **changes}))
-
-    def pulumi(self, *words, check=True):
-        done = subprocess.run(
-            ["pulumi", *words, "--non-interactive"],
-            cwd=self.project,
-            env=self.env,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert not check or done.returncode == 0, done.stdout + done.stderr
-        return done.stdout + done.stderr
-
-    def start(self, *words):
-        return subprocess.Popen(
-            ["pulumi", *words, "--non-interactive"], cwd=self.project, env=self.env, stdout=subprocess.DEVNULL
-        )
-
-    def outputs(self):
-        state = json.loads(self.pulumi("stack", "export"))
-        return next(r for r in state["deployment"]["resources"] if r["type"] == "supernode:index:Machine")
 
 
 @pytest.fixture
@@ -119,11 +18,6 @@ def stand(tmp_path):
         yield made
     finally:
         made.close()
-
-
-def up(stand, **changes):
-    stand.declare(**changes)
-    return stand.pulumi("up", "--yes", "--skip-preview")
 
 
 def test_a_machine_s_life_under_the_engine(stand):

@@ -74,7 +74,10 @@ class Front:
                 yield connection.transport.get_extra_info("socket")
 
     async def close(self) -> None:
-        """Stop listening."""
+        """Stop listening; who could not hear a client hang up holds its connection still."""
+        for connection in self._server.connections:
+            if connection.transport is not None:
+                connection.transport.abort()
         await self._runner.cleanup()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
