@@ -26,3 +26,8 @@ def test_clock_is_near(holds):
 @pytest.mark.check("gpus")
 def test_accelerators_are_all_there_under_the_pinned_driver(holds):
     holds()
+
+
+@pytest.mark.check("scheduler")
+def test_is_a_node_of_the_scheduler(holds):
+    holds()

@@ -18,7 +18,18 @@ from pathlib import Path
 from supernode import design as designing
 from supernode import plan as planning
 from supernode import spec, workspace
-from supernode.bringup import configure, killed, lock, machines, pacing, placing, prepare, second_look, stragglers
+from supernode.bringup import (
+    configure,
+    handover,
+    killed,
+    lock,
+    machines,
+    pacing,
+    placing,
+    prepare,
+    second_look,
+    stragglers,
+)
 from supernode.bringup.clock import Clock
 from supernode.bringup.planned import last_design, load_plan
 from supernode.bringup.provisioning import Provisioning, write_outputs
@@ -168,6 +179,7 @@ class Bringup:
                 found = verify(self.folder, self.design, outputs, self._event, run_dir=self.run_folder.path)
                 self.findings += found
             self._record_machines(outputs)
+            self._hand_over(outputs)
 
     def _provision(self, plan_hash: str) -> Outputs:
         with self.clock.stage("prepare"):
@@ -198,6 +210,13 @@ class Bringup:
             self.folder.write("machines", text)
         snapshot = json.dumps(planning.snapshot(self.design), indent=1)
         workspace.write_atomically(last_design(self.folder), snapshot + "\n")
+
+    def _hand_over(self, outputs: Outputs) -> None:
+        """Tell the scheduler which machines are verified; the documents are written by then."""
+        rows = handover.settle(
+            self.folder, self.design, outputs, self.machines_after, tuple(self.findings), self._event
+        )
+        self.findings += rows
 
     def _exit_code(self) -> int:
         if self.unconfigured or any(f.verdict in (Verdict.FAIL, Verdict.UNKNOWN) for f in self.findings):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from supernode.design import gpu_driver, infiniband, observers, vpn
+from supernode.design import gpu_driver, infiniband, observers, scheduler, vpn
 from supernode.design.model import Design
 from supernode.design.rows import Host
 from supernode.units import MbitPerS, Milliseconds
@@ -44,6 +44,7 @@ class HostExpectation:
 
     Attributes:
         gpus: None where no driver is wanted.
+        gres: what it offers to the scheduler; empty where it is none of its nodes.
     """
 
     slot: str
@@ -52,6 +53,7 @@ class HostExpectation:
     image: str
     ports: Mapping[str, HostPort]
     gpus: Gpus | None = None
+    gres: str = ""
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,8 @@ def _host(design: Design, name: str, image: str) -> HostExpectation:
     # A rented host runs its provider's image, not the golden one.
     runs = "" if host.cloud else image
     gpus = _gpus(design, host) if gpu_driver.applies(design, host) else None
-    return HostExpectation(host.slot, host.identity.system_serial, host.identity.uuid, runs, ports, gpus)
+    gres = scheduler.gres(design.environment, host.kind)
+    return HostExpectation(host.slot, host.identity.system_serial, host.identity.uuid, runs, ports, gpus, gres)
 
 
 def _gpus(design: Design, host: Host) -> Gpus | None:

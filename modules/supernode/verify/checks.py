@@ -123,6 +123,19 @@ CHECKS = {
             ),
         ),
         Check(
+            "scheduler",
+            "the node as Slurm's controller shows it to the node itself (scontrol show node)",
+            (("slurm-22.05.8-idle.txt", "recorded"), ("slurm-22.05.8-not-verified.txt", "recorded")),
+            (
+                ("slurm-22.05.8-fewer-gpus.txt", "recorded"),
+                ("slurm-22.05.8-not-registered.txt", "recorded"),
+                ("slurm-22.05.8-unknown.txt", "recorded"),
+                ("slurm-22.05.8-no-controller.err", "recorded"),
+                ("slurm-22.05.8-drained-by-hand.txt", "recorded"),
+                ("slurm-22.05.8-drained.txt", "recorded"),
+            ),
+        ),
+        Check(
             "rate (hardware)",
             "the speed that a port negotiated (/sys/class/net/*/speed)",
             (("sysfs-composed-speed-400g.txt", "composed"),),

@@ -47,7 +47,11 @@ class GpusWanted:
 
 @dataclass(frozen=True)
 class HostWanted:
-    """One host as designed; serial, uuid and image are empty while nobody has said them, gpus None without a driver."""
+    """One host as designed; serial, uuid and image are empty while nobody has said them, gpus None without a driver.
+
+    Attributes:
+        gres: what the host offers to the scheduler; "" where it is none of its nodes.
+    """
 
     slot: str
     serial: str
@@ -55,6 +59,7 @@ class HostWanted:
     image: str
     ports: Mapping[str, PortWanted]
     gpus: GpusWanted | None = None
+    gres: str = ""
 
 
 @dataclass(frozen=True)
@@ -170,6 +175,7 @@ def read(expectations: Expectations, images: Mapping[str, str] | None = None) ->
             row.image or known.get(name, ""),
             {port: _host_port(p) for port, p in row.ports.items()},
             GpusWanted(row.gpus.driver, tuple(row.gpus.addresses)) if row.gpus else None,
+            row.gres,
         )
         for name, row in expectations.hosts.items()
     }

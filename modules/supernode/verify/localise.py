@@ -378,6 +378,17 @@ def _slow_devices(wanted: Wanted, slow: set[str]) -> dict[str, list[str]]:
 
 
 Source = Callable[[Case], Iterator[Cause]]
+
+
+def _lost_gpus(case: Case) -> Iterator[Cause]:
+    """Yield hosts without all of their accelerators: to a scheduler one is what it is designed to be, or nothing."""
+    for row in case.findings:
+        if row.check == "gpus" and row.verdict is Verdict.FAIL:
+            what = f"{row.place}: {row.found}"
+            checks = frozenset(("gpus", "scheduler"))
+            yield Cause(what, frozenset(("gpus",)), row.hint, devices=frozenset((row.place,)), checks=checks)
+
+
 _SOURCES: tuple[Source, ...] = (
     _cut_off,
     _unreached,
@@ -388,4 +399,5 @@ _SOURCES: tuple[Source, ...] = (
     _unrouted,
     _misconfigured,
     _slow,
+    _lost_gpus,
 )

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any, TypeVar
 
+from supernode.clients.slurm import Node
 from supernode.verify.expected import HostWanted, Wanted
-from supernode.verify.facts import clock, fib, gpus, identity, lldp, ping, ports, scraped, tunnel
+from supernode.verify.facts import clock, fib, gpus, identity, lldp, ping, ports, scraped, slurm, tunnel
 from supernode.verify.facts.flows import Measured
 from supernode.verify.facts.raw import NotSeenError, Raw, answers
 
@@ -40,6 +41,7 @@ class DeviceFacts:
     gpus: gpus.Gpus | None = None
     cooling: scraped.Metrics | None = None
     watch: scraped.Watched | None = None
+    node: Node | None = None
     unseen: Mapping[str, str] = field(default_factory=dict)
     tunnel: tunnel.Tunnel | None = None
 
@@ -81,6 +83,7 @@ def request(wanted: Wanted, name: str, patience_s: float = PATIENCE_S) -> dict[s
         commands.update(_pings(wanted, name, host))
         commands.update(gpus.COMMANDS if host.gpus is not None else {})
         commands.update(_services(wanted, name))
+        commands.update({"node": slurm.command(name)} if host.gres else {})
     return {"commands": commands, "files": identity.FILES, "wait_lldp": len(rows), "patience_s": patience_s}
 
 
@@ -153,6 +156,7 @@ def parse(name: str, text: str) -> DeviceFacts:
         watch=seen("watch", lambda: scraped.watched(raw["watch"])) if "watch" in raw else None,
         sweeps=seen("sweeps", lambda: _sweeps(raw)) or {},
         gpus=seen("gpus", lambda: gpus.parse(raw)) if "gpus" in raw else None,
+        node=seen("node", lambda: slurm.read(raw["node"])) if "node" in raw else None,
         unseen=unseen,
     )
 
