@@ -22,6 +22,15 @@ _PROVIDERS = {"aws": ("supernode.components.aws.pool", "pulumi_aws", "aws")}
 
 
 @dataclass(frozen=True)
+class Door:
+    """One TCP port that a network of the site may reach, and what for."""
+
+    port: int
+    network: str
+    what: str
+
+
+@dataclass(frozen=True)
 class CloudNetworkArgs:
     """The one network of a stack's rented hosts.
 
@@ -29,7 +38,7 @@ class CloudNetworkArgs:
         name: the environment's.
         gateway: id of the VPN gateway by which the site is reached.
         routes: the site's networks that lie behind it.
-        ssh_from: the network that SSH is let in from.
+        let_in: all that reaches a host from outside the network.
     """
 
     name: str
@@ -40,13 +49,14 @@ class CloudNetworkArgs:
     subnet: str
     gateway: str
     routes: Sequence[str]
-    ssh_from: str
+    let_in: Sequence[Door]
 
     @classmethod
     def of(cls, inputs: Mapping[str, Any]) -> CloudNetworkArgs:
         """Take what `plan.cloud` computed."""
         keys = ("name", "provider", "region", "zone", "cidr", "subnet", "gateway", "routes")
-        return cls(**{key: inputs[key] for key in keys}, ssh_from=inputs["sshFrom"])
+        doors = [Door(row["port"], row["from"], row["what"]) for row in inputs["letIn"]]
+        return cls(**{key: inputs[key] for key in keys}, let_in=doors)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any, Protocol
 
 from supernode import catalog
-from supernode.design import Design, Host, seed
+from supernode.design import Design, Host, scheduler, seed, watching
 from supernode.errors import CouldNotRun
 from supernode.spec import Cloud, Pool, SlotState
 
+SLURMD_PORT = 6818  # Slurm's own, which the design leaves as it is
 USER_DATA_LIMIT = 16 * 1024  # of one instance, before it is encoded (EC2 User Guide, "User data")
 
 
@@ -74,8 +75,21 @@ def _network(design: Design, cloud: Cloud) -> dict[str, Any]:
         "subnet": str(cloud.hosts),
         "gateway": cloud.gateway,
         "routes": [str(network) for network in _site(design, cloud)],
-        "sshFrom": str(cloud.ssh_from or management),
+        "letIn": _let_in(design, cloud.ssh_from or management),
     }
+
+
+def _let_in(design: Design, operators: IPv4Network) -> list[dict[str, Any]]:
+    """Return who of the site may come in, and to which port: SSH, and the daemons that ask the hosts for something."""
+    rows: list[dict[str, Any]] = [{"port": 22, "from": str(operators), "what": "SSH"}]
+    daemons = [
+        (watching.service_host(design), watching.NODE_PORT, "metrics"),
+        (scheduler.controller(design), SLURMD_PORT, "jobs"),
+    ]
+    for host, port, what in daemons:
+        if host is not None and not host.cloud:
+            rows.append({"port": port, "from": str(IPv4Network(host.management.ip)), "what": what})
+    return rows
 
 
 def _site(design: Design, cloud: Cloud) -> list[IPv4Network]:

@@ -34,7 +34,7 @@ def test_the_share_is_plain_json_with_routes_to_what_hosts_need_and_to_no_contro
     share = cloud.share(built(), "aws-p5", Trust())
     assert json.loads(json.dumps([share.network, share.pools]))
     assert share.network["routes"] == ["10.10.0.0/24"]
-    assert share.network["sshFrom"] == "10.10.0.0/24"
+    assert share.network["letIn"] == [{"port": 22, "from": "10.10.0.0/24", "what": "SSH"}]
     pool = share.pools["burst"]
     assert list(pool["hosts"]) == ["burst-001", "burst-002"]
     assert pool["capacity"] == {"block": "cr-0123456789abcdef0"}
@@ -50,6 +50,12 @@ def test_servers_outside_the_management_network_get_a_route_of_their_own():
         )
     )
     assert cloud.share(found, "aws-p5", Trust()).network["routes"] == ["10.10.0.0/24", "192.0.2.9/32"]
+
+
+def test_the_watch_alone_may_read_metrics():
+    watched = built(lambda text: text + "\nwatch: {pool: gpu, webhook: 'https://alerts.example/hook'}\n")
+    doors = cloud.share(watched, "aws-p5", Trust()).network["letIn"]
+    assert doors[1:] == [{"port": 9100, "from": "10.10.0.11/32", "what": "metrics"}]
 
 
 def test_without_a_rented_pool_there_is_no_share_and_without_a_key_no_user_data():

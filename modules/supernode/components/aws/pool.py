@@ -86,11 +86,18 @@ class AwsNetwork(ComponentResource):
             )
 
     def _group(self, vpc: ec2.Vpc) -> ec2.SecurityGroup:
-        """Let hosts do all among themselves, in both directions, as EFA asks; from outside let in SSH alone."""
+        """Let hosts do all among themselves, both ways, as EFA asks; from outside let in what is named alone."""
         said = "EFA and all else among the hosts"
-        ssh = ec2.SecurityGroupIngressArgs(
-            protocol="tcp", from_port=22, to_port=22, cidr_blocks=[self.args.ssh_from], description="SSH"
-        )
+        doors = [
+            ec2.SecurityGroupIngressArgs(
+                protocol="tcp",
+                from_port=door.port,
+                to_port=door.port,
+                cidr_blocks=[door.network],
+                description=door.what,
+            )
+            for door in self.args.let_in
+        ]
         site = ec2.SecurityGroupEgressArgs(
             protocol=ALL, from_port=0, to_port=0, cidr_blocks=[ANYWHERE], description="What is routed: the site"
         )
@@ -100,7 +107,7 @@ class AwsNetwork(ComponentResource):
             "hosts",
             description=f"Hosts of {self.args.name}",
             vpc_id=vpc.id,
-            ingress=[into, ssh],
+            ingress=[into, *doors],
             egress=[out, site],
             tags=self.tags("hosts"),
             opts=self.own,
