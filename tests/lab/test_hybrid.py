@@ -89,13 +89,12 @@ def test_a_tunnel_that_is_down_is_named_as_the_one_cause(site):
     lost = [row for row in found if row["place"] == "edge-001"]
     assert {row["verdict"] for row in lost} == {"unknown"}
     site.supernode("lab", "fault", NAME, "tunnel-down", "--clear")
-    assert causes(verified(site)) == set()
 
 
 def test_a_path_that_carries_less_than_declared_is_named(site):
     site.supernode("lab", "fault", NAME, "wan-mtu", "--set", "mtu=1300")
     found = verified(site, expect=1)
-    assert len(causes(found)) == 1
+    assert len(causes(found)) == 1  # so the tunnel of the test before carries again
     cause = causes(found).pop()
     assert "the WAN between gw-branch and gw-home carries less than designed" in cause
     assert "loses packets of 1400 bytes" in cause

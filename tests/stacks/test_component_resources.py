@@ -9,16 +9,17 @@ from pulumi.runtime import mocks
 
 from supernode.components.fabric import Fabric, FabricArgs
 from supernode.components.supernode import Supernode, SupernodeArgs
+from supernode.components.vpn import VpnLink, VpnLinkArgs
 
 
 class Recorder(pulumi.runtime.Mocks):
-    """Writes down every resource once it is made; switches take their time, so that what does not wait comes first."""
+    """Writes down every resource once it is made; switches and tunnels take their time: what does not wait is first."""
 
     def __init__(self):
         self.seen = []
 
     def new_resource(self, args):
-        if args.typ == "supernode:index:SwitchConfig":
+        if args.typ in ("supernode:index:SwitchConfig", "supernode:index:Tunnel"):
             time.sleep(0.3)
         self.seen.append(args)
         return f"{args.name}-id", {**args.inputs, "status": "ready"}
@@ -67,6 +68,19 @@ def test_a_spare_is_declared_after_the_switches_that_fence(recorder):
     def check(_statuses):
         order = [args.name for args in recorder.seen if args.typ.startswith("supernode:index:")]
         assert set(order[:2]) == {"su01-leaf0", "spine01"}
+
+    return pulumi.Output.all(*(m.status for m in supernode.machines.values())).apply(check)
+
+
+@pulumi.runtime.test
+def test_a_machine_at_the_other_site_is_declared_after_its_tunnel_and_the_others_are_not(recorder):
+    link = VpnLink("vpn-branch", VpnLinkArgs("branch", {"name": "branch", "gateways": [], "sshKey": "file:key"}))
+    machines = {name: {"name": name, "slot": name} for name in ("gpu-001", "edge-001")}
+    supernode = Supernode("supernode", SupernodeArgs(machines, {"edge-001": [link.tunnel]}))
+
+    def check(_statuses):
+        order = [args.name for args in recorder.seen if args.typ.startswith("supernode:index:")]
+        assert order == ["gpu-001", "branch", "edge-001"]
 
     return pulumi.Output.all(*(m.status for m in supernode.machines.values())).apply(check)
 

@@ -60,6 +60,17 @@ def test_a_controller_that_is_not_reached_fails_and_nothing_more_is_said_of_it(l
     assert row.evidence == ("198.18.2.11", "r01u01")
 
 
+def test_a_controller_at_the_other_site_may_wait_for_the_tunnel():
+    text = (packaged.root() / "inventories" / "lab-hybrid" / "environment.yml").read_text()
+    hybrid = design.build(spec.read({"environment": text}))
+    silent = BmcSeen("edge-001", "b01u01", "198.19.3.13", Login.UNREACHABLE, "no answer in 3 tries")
+    (row,) = judging.of_bmc(hybrid, silent)
+    assert (row.verdict, row.found) == ("unknown", "no answer in 3 tries")
+    assert "tunnel" in row.hint
+    (row,) = judging.of_bmc(hybrid, dataclasses.replace(silent, host="gpu-001"))
+    assert row.verdict == "fail"
+
+
 def test_a_factory_password_is_said_and_is_no_failure():
     found = verdicts(changed(login=Login.FACTORY))
     assert found == {"bmc": "advice", "identity": "pass", "clock": "pass", "disk": "pass"}

@@ -5,6 +5,7 @@ A finding fails when the run would; what nobody told is unknown, and what a pers
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from functools import partial
 
@@ -44,6 +45,10 @@ def judge(design: Design, seen: Seen) -> list[Finding]:
 def of_bmc(design: Design, seen: BmcSeen) -> list[Finding]:
     """Judge one controller: reached, who stands there, its clock, its drives."""
     contact = _contact(seen)
+    beyond = design.networks_of(design.host(seen.host)) is not design.environment.site.networks
+    if beyond and seen.login is Login.UNREACHABLE:
+        hint = "it stands at the other site: where no tunnel stands yet, the first run makes it"
+        return [dataclasses.replace(contact, verdict=Verdict.UNKNOWN, hint=hint)]
     if seen.login not in (Login.IN, Login.FACTORY):
         return [contact]
     return [contact, _identity(design, seen), _clock(seen), _disk(design, seen)]
