@@ -89,18 +89,18 @@ ROLES = (
         lambda design, _host: design.environment.watch is not None,
     ),
     Role(
-        "watch",
-        watching.watch,
-        lambda design: ("prometheus", "prometheus-alertmanager") if design.environment.watch else (),
-        lambda design, host: watching.service_host(design) == host,
-        placed=watching.placed,
-    ),
-    Role(
         cooling_agent.ROLE,
         cooling_agent.files,
         cooling_agent.packages,
         cooling_agent.applies,
         placed=cooling_agent.placed,
+    ),
+    Role(
+        "watch",
+        watching.watch,
+        lambda design: ("prometheus", "prometheus-alertmanager") if design.environment.watch else (),
+        lambda design, host: watching.service_host(design) == host,
+        placed=watching.placed,
     ),
 )
 

@@ -149,4 +149,4 @@ def _evidence(name: str, page: Metrics) -> Iterator[str]:
     for row in page.samples:
         if row.labels.get("cdu") == name and row.value and row.name.removeprefix(PREFIX).startswith(telling):
             labels = ",".join(f"{key}={value}" for key, value in row.labels.items() if key != "cdu")
-            yield f"{row.name.removeprefix(PREFIX)}{{{labels}}} {row.value:g}"
+            yield f"{row.name.removeprefix(PREFIX)}{{{labels}}} {row.value:.10g}"

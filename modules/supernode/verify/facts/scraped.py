@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 # The facts script gives a command 20 s. An agent that has just started needs two readings, Prometheus one scrape.
 PATIENCE_S = 15
 _STARTING = r'unit_state\{[^}]*state="starting"[^}]*\} 1'
-_UNKNOWN = r'"health":"unknown"'
+# Down counts as pending, too: a service that has just been started was down when it was scraped last.
+_UNSETTLED = r'"health":"(unknown|down)"'
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def cooling_command(wanted: CoolingExpectation) -> tuple[str, ...]:
 
 def watch_command(wanted: WatchExpectation) -> tuple[str, ...]:
     """Return what the host of Prometheus is asked."""
-    return _command(_UNKNOWN, *(wanted.url + path for path in _PATHS))
+    return _command(_UNSETTLED, *(wanted.url + path for path in _PATHS))
 
 
 _PATHS = ("/api/v1/targets?state=active", "/api/v1/rules?type=alert", "/api/v1/alertmanagers")
