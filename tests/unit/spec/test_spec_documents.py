@@ -9,7 +9,7 @@ from supernode import design, spec
 from supernode.errors import Refusal
 
 ROOT = Path(__file__).resolve().parents[3]
-LAB = (ROOT / "inventories/lab/environment.yml").read_text()
+LAB = (ROOT / "tests/lab/slim/environment.yml").read_text()
 
 
 def problems(text, **others):
