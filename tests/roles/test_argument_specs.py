@@ -18,7 +18,7 @@ def lab():
     return design.build(spec.read({"environment": LAB.read_text()}))
 
 
-def errors(specs, variables, concerned=("base_system", "time_synced", "rails", "collectives")):
+def errors(specs, variables, concerned=("base_system", "time_synced", "rails", "collectives", "node_exporter")):
     """What the validator says of a host's variables, over its roles; a key of no role is unsupported."""
     found, left = [], dict(variables)
     for role in concerned:
