@@ -7,7 +7,7 @@ import yaml
 
 from supernode import design, packaged, spec
 from supernode.bringup.live import judging
-from supernode.bringup.live.seen import BmcSeen, Drive, HereSeen, Login, NameSeen, Port, SwitchSeen, TimeSeen
+from supernode.bringup.live.seen import BmcSeen, Drive, HereSeen, Login, NameSeen, Port, SwitchSeen, TimeSeen, UnitSeen
 
 LAB = (packaged.root() / "tests" / "lab" / "slim" / "environment.yml").read_text()
 SERIAL = {"system_serial": "SN-1", "uuid": "6c1b1f0e-0000-4000-8000-000000000001"}
@@ -131,6 +131,23 @@ def test_switches():
     good = judging.of_switch(SwitchSeen("spine01", "198.18.0.28", "switch"))
     bad = judging.of_switch(SwitchSeen("spine01", "198.18.0.28", error="presents another host key", hint="who is it?"))
     assert (good.verdict, bad.verdict, bad.hint) == ("pass", "fail", "who is it?")
+
+
+def test_cooling_units():
+    text = (
+        LAB
+        + """cooling:
+  units: [{name: cdu1, kind: lab-cdu-modbus, address: 198.18.2.201, racks: [r01, r02]}]
+  interlock: {override: {r02: "meter away"}}
+"""
+    )
+    env = lab(text).environment
+    assert judging.of_unit(env, UnitSeen("cdu1", ("r01", "r02"))).verdict == "pass"
+    wet = "leak detector cdu1:tray is critical: wet"
+    found = judging.of_unit(env, UnitSeen("cdu1", ("r01", "r02"), (wet,)))
+    assert found.verdict == "fail"
+    assert found.cause == f"{wet}: no machine of r01 would be switched on"
+    assert judging.of_unit(env, UnitSeen("cdu1", ("r02",), (wet,))).verdict == "advice"
 
 
 def test_time_servers():

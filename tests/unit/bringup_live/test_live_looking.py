@@ -14,7 +14,7 @@ from bmc_bench import PASSWORD, bench
 from ssh_server import line, new_key, serving
 
 from supernode import design, packaged, spec
-from supernode.bringup.live import bmcs, here, servers, switches
+from supernode.bringup.live import bmcs, here, servers, switches, units
 from supernode.bringup.live.seen import Login, Port
 from supernode.clients.redfish import Patience
 from supernode.workspace import EnvironmentFolder
@@ -302,3 +302,32 @@ def test_one_that_answers_in_another_shape_is_said_and_not_raised(tmp_path, lab,
     monkeypatch.setattr(bmcs.machines, "find", another)
     seen, _ = look_at(tmp_path, lab, account(tmp_path, "own", PASSWORD))
     assert "not shaped as Redfish says" in seen.said
+
+
+@pytest.mark.parametrize("runs", [True, False], ids=["measuring", "frozen"])
+def test_a_cooling_unit_is_asked_as_the_interlock_asks_it(tmp_path, runs):
+    from supernode.lab.artefacts import CoolingUnit
+    from supernode.lab.cooling.hall import Hall
+    from supernode.lab.factory import Factory
+
+    async def scenario():
+        row = CoolingUnit("cdu1", "lab-cdu-modbus", "127.0.0.1", 0, ("r01",), "")
+        hall = Hall([row], tmp_path, Factory(tmp_path), lambda _rack: 1e4)
+        await hall.open()
+        ageing = asyncio.create_task(hall.run()) if runs else None
+        text = f"""cooling:
+  units: [{{name: cdu1, kind: lab-cdu-modbus, address: 198.18.2.201, port: {hall._fronts["cdu1"].port}, racks: [r01]}}]
+  interlock: {{max_age_s: 2}}
+"""
+        built = design.build(spec.read({"environment": LAB + text}))
+        unit = dataclasses.replace(built.cooling[0], address="127.0.0.1")
+        try:
+            return await units.look(built, unit, tmp_path)
+        finally:
+            if ageing:
+                ageing.cancel()
+            await hall.close()
+
+    found = asyncio.run(scenario())
+    assert (found.name, found.racks) == ("cdu1", ("r01",))
+    assert found.said == () if runs else found.said[0].startswith("cdu1 is stale: ")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from supernode import catalog
-from supernode.bringup.live.seen import BmcSeen, HereSeen, Login, NameSeen, Port, Seen, SwitchSeen, TimeSeen
+from supernode.bringup.live.seen import BmcSeen, HereSeen, Login, NameSeen, Port, Seen, SwitchSeen, TimeSeen, UnitSeen
 from supernode.design import Design
 from supernode.provider.identity import mismatches
 from supernode.records import Finding, Verdict
@@ -39,6 +39,7 @@ def judge(design: Design, seen: Seen) -> list[Finding]:
     found += [of_switch(switch) for switch in seen.switches]
     found += of_names(design.environment, seen.names)
     found += [of_time(server) for server in seen.times]
+    found += [of_unit(design.environment, unit) for unit in seen.units]
     return found + list(of_here(design, seen.here))
 
 
@@ -52,6 +53,21 @@ def of_bmc(design: Design, seen: BmcSeen) -> list[Finding]:
     if seen.login not in (Login.IN, Login.FACTORY):
         return [contact]
     return [contact, _identity(design, seen), _clock(seen), _disk(design, seen)]
+
+
+def of_unit(env: Environment, seen: UnitSeen) -> Finding:
+    """Judge one cooling unit: what holds its racks' machines now; racks with an override are held by nothing."""
+    wanted = "dry, flowing, measuring"
+    if not seen.said:
+        return _pass("cooling", seen.name, wanted=wanted, found=wanted)
+    said = "; ".join(seen.said)
+    overridden = env.cooling.interlock.override if env.cooling else {}
+    held = [rack for rack in seen.racks if rack not in overridden]
+    if not held:
+        return _advice("cooling", seen.name, wanted=wanted, found=f"{said}; overridden")
+    cause = f"{said}: no machine of {', '.join(held)} would be switched on"
+    hint = "see to the unit; cooling.interlock.override says of a rack or slot why it may run all the same"
+    return _fail("cooling", seen.name, wanted=wanted, found=said, cause=cause, hint=hint)
 
 
 _LOGINS = {

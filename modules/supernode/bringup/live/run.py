@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TypeVar
 
 from supernode import workspace
-from supernode.bringup.live import bmcs, here, judging, servers, switches
+from supernode.bringup.live import bmcs, here, judging, servers, switches, units
 from supernode.bringup.live.seen import BmcSeen, Login, NameSeen, Seen, SwitchSeen
 from supernode.clients import secrets
 from supernode.design import Design, Host
@@ -43,8 +43,9 @@ async def _look(folder: EnvironmentFolder, design: Design, tell: Tell) -> Seen:
         asyncio.gather(*map(servers.time_of, design.environment.site.time_servers)),
         _names(design),
         asyncio.to_thread(here.look, folder, design),
+        asyncio.gather(*(units.look(design, unit, folder.folder) for unit in design.cooling)),
     )
-    return Seen(tuple(found[0]), tuple(found[1]), tuple(found[2]), tuple(found[3]), found[4])
+    return Seen(tuple(found[0]), tuple(found[1]), tuple(found[2]), tuple(found[3]), found[4], tuple(found[5]))
 
 
 class _Count:

@@ -87,6 +87,15 @@ class NameSeen:
     error: str = ""
 
 
+@dataclass(frozen=True)
+class UnitSeen:
+    """One cooling unit; `said` is what speaks against switching a machine of its racks on, sensor by sensor."""
+
+    name: str
+    racks: tuple[str, ...]
+    said: tuple[str, ...] = ()
+
+
 class Port(StrEnum):
     """What became of the address and port of the boot server."""
 
@@ -124,3 +133,4 @@ class Seen:
     times: tuple[TimeSeen, ...]
     names: tuple[NameSeen, ...]
     here: HereSeen
+    units: tuple[UnitSeen, ...] = ()

@@ -16,6 +16,7 @@ COOLANT_M3 = 0.25
 FLOW_PER_WATT = 1.5 / 60_000 / 1000  # OCP's guideline: 1.5 l/min for each kW
 LEAST_FLOW, MOST_FLOW = 60 / 60_000, 400 / 60_000
 SUPPLY_SETPOINT, FACILITY_SUPPLY, HOTTEST = 30.0, 18.0, 78.0
+AT_REST = SUPPLY_SETPOINT - 1.0  # where the valve is shut
 EXCHANGER_W_PER_K = 60_000.0
 VALVE_PER_K = 0.25
 STATIC_PA, HEAD_PA = 180_000.0, 220_000.0
@@ -32,7 +33,7 @@ class Loop:
         taken_j, removed_j: energy that came in from the racks and went out to the facility, since the start.
     """
 
-    coolant: float = SUPPLY_SETPOINT
+    coolant: float = AT_REST
     choke: float = 1.0
     taken_j: float = 0.0
     removed_j: float = 0.0
@@ -59,8 +60,8 @@ class Loop:
 
     @property
     def _valve(self) -> float:
-        """Open by how far the supply is above a kelvin below its set-point, from shut to all the way."""
-        return min(1.0, max(0.0, (self.coolant - SUPPLY_SETPOINT + 1.0) * VALVE_PER_K))
+        """Open by how far the supply is above where it rests, from shut to all the way."""
+        return min(1.0, max(0.0, (self.coolant - AT_REST) * VALVE_PER_K))
 
     def flow(self, heat_w: float) -> float:
         """Return the flow to the racks at this heat, in cubic metres a second."""
@@ -69,7 +70,7 @@ class Loop:
     @property
     def stored_j(self) -> float:
         """Energy in the coolant, from where it started."""
-        return VOLUMETRIC * COOLANT_M3 * (self.coolant - SUPPLY_SETPOINT)
+        return VOLUMETRIC * COOLANT_M3 * (self.coolant - AT_REST)
 
     def values(self) -> Mapping[str, float]:
         """Return what sensors would show, by point, in base units."""
