@@ -54,6 +54,7 @@ def document(computed: Design) -> dict[str, Any]:
         "hosts": rows(computed.hosts),
         "switches": rows(computed.switches),
         "links": rows(computed.links),
+        "cooling": rows(computed.cooling),
     }
 
 

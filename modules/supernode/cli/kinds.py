@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def kinds(as_json: Annotated[bool, typer.Option("--json", help="print them as JSON")] = False) -> None:
-    """List the kinds of servers and switches that an environment may name, and where their figures come from.
+    """List the kinds of servers, switches and cooling units that an environment may name, with their sources.
 
     Example: supernode kinds
     """
@@ -21,7 +21,9 @@ def kinds(as_json: Annotated[bool, typer.Option("--json", help="print them as JS
 
     servers = [_server(name) for name in catalog.server_kinds()]
     switches = [_switch(name) for name in catalog.switch_kinds()]
-    emit({"servers": servers, "switches": switches}, as_json=as_json, text=lambda: _text(servers, switches))
+    cooling = [_cdu(name) for name in catalog.cdu_kinds()]
+    document = {"servers": servers, "switches": switches, "cooling": cooling}
+    emit(document, as_json=as_json, text=lambda: _text(servers, switches, cooling))
 
 
 def _server(name: str) -> dict[str, Any]:
@@ -59,7 +61,24 @@ def _switch(name: str) -> dict[str, Any]:
     }
 
 
-def _text(servers: list[dict[str, Any]], switches: list[dict[str, Any]]) -> RenderableType:
+def _cdu(name: str) -> dict[str, Any]:
+    """Describe a kind of cooling unit."""
+    from supernode import catalog
+
+    kind = catalog.cdu(name)
+    return {
+        "kind": name,
+        "model": f"{kind.vendor} {kind.model}",
+        "protocol": kind.protocol,
+        "signals": [signal.key for signal in kind.signals],
+        "freshness": kind.freshness,
+        "source": kind.source,
+    }
+
+
+def _text(
+    servers: list[dict[str, Any]], switches: list[dict[str, Any]], cooling: list[dict[str, Any]]
+) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
 
@@ -78,5 +97,10 @@ def _text(servers: list[dict[str, Any]], switches: list[dict[str, Any]]) -> Rend
     for row in switches:
         ports, splits = f"{row['ports']} x {format_rate(row['port_mbit_s'])}", ", ".join(map(str, row["splits"]))
         lower.add_row(row["kind"], row["model"], row["os"], ports, splits, str(row["height_u"]))
-    sources = [f"{row['kind']}: {row['source']}" for row in (*servers, *switches)]
-    return Group(upper, "", lower, "", "sources", *sources)
+    units = Table(box=None, pad_edge=False, header_style="dim")
+    for column in ("cooling unit", "model", "by", "signals", "fresh by"):
+        units.add_column(column, overflow="fold")
+    for row in cooling:
+        units.add_row(row["kind"], row["model"], row["protocol"], str(len(row["signals"])), row["freshness"])
+    sources = [f"{row['kind']}: {row['source']}" for row in (*servers, *switches, *cooling)]
+    return Group(upper, "", lower, "", units, "", "sources", *sources)

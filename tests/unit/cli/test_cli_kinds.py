@@ -19,6 +19,7 @@ def test_every_kind_is_listed_with_its_source():
     found = json.loads(done.stdout)
     assert [row["kind"] for row in found["servers"]] == list(catalog.server_kinds())
     assert [row["kind"] for row in found["switches"]] == list(catalog.switch_kinds())
+    assert [row["kind"] for row in found["cooling"]] == list(catalog.cdu_kinds())
     h100 = next(row for row in found["servers"] if row["kind"] == "dgx-h100")
     assert (h100["gpus"], h100["rails"], h100["rail_mbit_s"]) == (8, 8, 400_000)
     assert all(row["source"] for rows in found.values() for row in rows)
@@ -26,7 +27,7 @@ def test_every_kind_is_listed_with_its_source():
 
 def test_the_table_names_them_all():
     done = CliRunner().invoke(app, ["kinds"])
-    assert all(kind in done.stdout for kind in (*catalog.server_kinds(), *catalog.switch_kinds()))
+    assert all(kind in done.stdout for kind in (*catalog.server_kinds(), *catalog.switch_kinds(), *catalog.cdu_kinds()))
     assert "8 x 400 Gbit/s" in done.stdout
 
 
