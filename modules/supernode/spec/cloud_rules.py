@@ -13,6 +13,7 @@ from supernode.spec.environment import Environment, Pool
 
 # What AWS takes for a network and for a subnet (VPC User Guide, "VPC CIDR blocks" and "Subnet CIDR blocks").
 WIDEST, NARROWEST = 16, 28
+_NETWORKS = ("management", "bmc", "loopbacks", "rails")
 _ZONE = re.compile(r"[a-z]|-[a-z]+-\d[a-z]")  # us-east-1a, or a local zone such as us-east-1-atl-1a
 
 
@@ -54,6 +55,9 @@ def _pool(index: int, pool: Pool) -> Iterator[Problem]:
         )
     if pool.racks:
         yield Problem(("pools", index, "racks"), f"pool {pool.name} stands in the cloud, in no rack", "leave racks out")
+    if pool.site:
+        what = f"pool {pool.name} stands in the cloud, at no site of the VPN"
+        yield Problem(("pools", index, "site"), what, "leave site out")
     if pool.disk:
         yield Problem(("pools", index, "disk"), f"pool {pool.name} boots from the cloud's own volume", "leave disk out")
     if pool.spares:
@@ -93,8 +97,14 @@ def _choices(cloud: Cloud) -> Iterator[Problem]:
 
 
 def _networks(env: Environment, cloud: Cloud) -> Iterator[Problem]:
-    for name in ("management", "bmc", "loopbacks", "rails"):
-        network = getattr(env.site.networks, name)
-        if network is not None and network.cidr.overlaps(cloud.cidr):
-            what = f"the cloud's {cloud.cidr} overlaps the site's network {name} ({network.cidr})"
+    found = {f"the site's network {name}": getattr(env.site.networks, name) for name in _NETWORKS}
+    taken = {name: network.cidr for name, network in found.items() if network is not None}
+    if env.vpn is not None:
+        taken["the tunnel"] = env.vpn.tunnel
+        for site in env.vpn.sites:
+            here = {name: getattr(site.networks, name, None) for name in _NETWORKS}
+            taken |= {f"{site.name}'s network {name}": net.cidr for name, net in here.items() if net is not None}
+    for name, network in taken.items():
+        if network.overlaps(cloud.cidr):
+            what = f"the cloud's {cloud.cidr} overlaps {name} ({network})"
             yield Problem(("cloud", "cidr"), what, "packets find their way to one of the two: choose another range")

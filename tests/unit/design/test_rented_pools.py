@@ -7,6 +7,7 @@ import pytest
 from supernode import catalog, design, packaged, spec
 from supernode.design import allocating, expectations, export, hostvars, seed
 from supernode.errors import Refusal
+from supernode.spec import cloud_rules
 
 TEXT = (packaged.root() / "inventories" / "examples" / "aws-p5" / "environment.yml").read_text()
 
@@ -106,3 +107,13 @@ def test_user_data_is_the_seed_and_names_nothing_secret():
     ):
         assert f'"path": "{path}"' in text
     assert "token" not in text
+
+
+def test_the_clouds_range_is_nobody_elses_behind_a_tunnel_either():
+    hybrid = (packaged.root() / "inventories" / "lab-hybrid" / "environment.yml").read_text()
+    vpn, env = spec.read({"environment": hybrid}).environment.vpn, built().environment
+    assert list(cloud_rules.consistency(env.model_copy(update={"vpn": vpn}))) == []
+    there = vpn.remote.networks.management.cidr.supernet(new_prefix=16)
+    clash = env.cloud.model_copy(update={"cidr": there, "subnet": None})
+    found = [problem.what for problem in cloud_rules.consistency(env.model_copy(update={"vpn": vpn, "cloud": clash}))]
+    assert any(f"overlaps {vpn.remote.name}'s network management" in what for what in found)
