@@ -31,3 +31,8 @@ def test_accelerators_are_all_there_under_the_pinned_driver(holds):
 @pytest.mark.check("scheduler")
 def test_is_a_node_of_the_scheduler(holds):
     holds()
+
+
+@pytest.mark.check("collectives")
+def test_the_collective_library_reads_what_was_designed(holds):
+    holds()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from supernode.design import gpu_driver, infiniband, observers, scheduler, vpn
+from supernode.design import collectives, gpu_driver, infiniband, observers, scheduler, vpn
 from supernode.design.model import Design
 from supernode.design.rows import Host
 from supernode.units import MbitPerS, Milliseconds
@@ -39,12 +40,28 @@ class Gpus:
 
 
 @dataclass(frozen=True)
+class Collectives:
+    """What a host's collective library reads.
+
+    Attributes:
+        files: SHA-256 of each file, by path.
+        settings: its variables.
+        devices: the PCI addresses of the RDMA devices that it is told to use, by name.
+    """
+
+    files: Mapping[str, str]
+    settings: Mapping[str, str]
+    devices: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class HostExpectation:
     """A host; `serial`, `uuid` and `image` are empty where nothing is known yet.
 
     Attributes:
         gpus: None where no driver is wanted.
         gres: what it offers to the scheduler; empty where it is none of its nodes.
+        collectives: None where no library is configured.
     """
 
     slot: str
@@ -54,6 +71,7 @@ class HostExpectation:
     ports: Mapping[str, HostPort]
     gpus: Gpus | None = None
     gres: str = ""
+    collectives: Collectives | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +176,8 @@ def _subnet_of(document: Mapping[str, Any] | None) -> Subnet | None:
 def _host_of(row: Mapping[str, Any]) -> HostExpectation:
     ports = {port: HostPort(**p) for port, p in row["ports"].items()}
     gpus = Gpus(row["gpus"]["driver"], tuple(row["gpus"]["addresses"])) if row.get("gpus") else None
-    return HostExpectation(**{**row, "ports": ports, "gpus": gpus})
+    reads = Collectives(**row["collectives"]) if row.get("collectives") else None
+    return HostExpectation(**{**row, "ports": ports, "gpus": gpus, "collectives": reads})
 
 
 def build(design: Design, image: str = "") -> Expectations:
@@ -225,7 +244,20 @@ def _host(design: Design, name: str, image: str) -> HostExpectation:
     runs = "" if host.cloud else image
     gpus = _gpus(design, host) if gpu_driver.applies(design, host) else None
     gres = scheduler.gres(design.environment, host.kind)
-    return HostExpectation(host.slot, host.identity.system_serial, host.identity.uuid, runs, ports, gpus, gres)
+    reads = _collectives(design, host) if collectives.applies(design, host) else None
+    return HostExpectation(host.slot, host.identity.system_serial, host.identity.uuid, runs, ports, gpus, gres, reads)
+
+
+def _collectives(design: Design, host: Host) -> Collectives:
+    settings = collectives.tuning(design, host).values()
+    named = settings.get("NCCL_IB_HCA", "").removeprefix("=").split(",")
+    return Collectives(
+        files={
+            file.path: hashlib.sha256(file.content.encode()).hexdigest() for file in collectives.files(design, host)
+        },
+        settings=settings,
+        devices={nic.hca: nic.pci for nic in design.server_kind(host).nics if nic.hca in named},
+    )
 
 
 def _gpus(design: Design, host: Host) -> Gpus | None:

@@ -91,6 +91,10 @@ class BoardFolder:
         self._write({**_labels(kind, identity), "bios_version": str(kind.firmware.get("BIOS", ""))})
         for index in range(len(kind.gpu_pci)):
             self.plug_gpu(kind, index)
+        for nic in kind.nics:
+            place = self.folder / "pci" / nic.pci
+            if nic.hca and place.is_dir():
+                (place / "infiniband" / nic.hca).mkdir(parents=True)
 
     def plug_gpu(self, kind: ServerKind, index: int) -> None:
         """Have an accelerator on the bus."""

@@ -136,6 +136,12 @@ CHECKS = {
             ),
         ),
         Check(
+            "collectives",
+            "what NCCL or HCCL reads (files, and what goes before them) and the RDMA devices that it names (sysfs)",
+            (("nccl-conf-composed-good.txt", "composed"), ("sysfs-composed-rdma-8.txt", "composed")),
+            (("nccl-conf-composed-edited.txt", "composed"), ("sysfs-composed-rdma-renamed.txt", "composed")),
+        ),
+        Check(
             "rate (hardware)",
             "the speed that a port negotiated (/sys/class/net/*/speed)",
             (("sysfs-composed-speed-400g.txt", "composed"),),

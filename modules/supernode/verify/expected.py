@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from supernode.units import MbitPerS, Milliseconds
 
 if TYPE_CHECKING:
-    from supernode.design.expectations import Expectations, HostPort, SwitchPort
+    from supernode.design.expectations import Collectives, Expectations, HostPort, SwitchPort
     from supernode.design.observers import CoolingExpectation, WatchExpectation
 
 End = tuple[str, str]
@@ -46,6 +46,15 @@ class GpusWanted:
 
 
 @dataclass(frozen=True)
+class CollectivesWanted:
+    """What a collective library reads: digests of its files, its variables, addresses of the devices that it names."""
+
+    files: Mapping[str, str]
+    settings: Mapping[str, str]
+    devices: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class HostWanted:
     """One host as designed; serial, uuid and image are empty while nobody has said them, gpus None without a driver.
 
@@ -60,6 +69,7 @@ class HostWanted:
     ports: Mapping[str, PortWanted]
     gpus: GpusWanted | None = None
     gres: str = ""
+    collectives: CollectivesWanted | None = None
 
 
 @dataclass(frozen=True)
@@ -154,6 +164,10 @@ def _host_port(row: HostPort) -> PortWanted:
     return PortWanted(*place, address=row.address, prefix=row.prefix, peer_address=row.peer_address)
 
 
+def _collectives(row: Collectives) -> CollectivesWanted:
+    return CollectivesWanted(dict(row.files), dict(row.settings), dict(row.devices))
+
+
 def _switch_port(row: SwitchPort) -> PortWanted:
     rate = MbitPerS(row.rate_mbit_s)
     return PortWanted(row.peer_device, row.peer_port, row.mtu, rate, row.cable, kind=row.kind, shut=row.shut)
@@ -176,6 +190,7 @@ def read(expectations: Expectations, images: Mapping[str, str] | None = None) ->
             {port: _host_port(p) for port, p in row.ports.items()},
             GpusWanted(row.gpus.driver, tuple(row.gpus.addresses)) if row.gpus else None,
             row.gres,
+            _collectives(row.collectives) if row.collectives else None,
         )
         for name, row in expectations.hosts.items()
     }

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from supernode.records import Finding, Verdict
-from supernode.verify import cabling, cooling, gpus, rate, scheduler, tunnel, watch
+from supernode.verify import cabling, collectives, cooling, gpus, rate, scheduler, tunnel, watch
 from supernode.verify.expected import HostWanted, PortWanted, Wanted
 from supernode.verify.facts import fib
 from supernode.verify.facts.device import DeviceFacts, Facts, next_host
@@ -252,6 +252,7 @@ GATES: dict[str, Gate] = {
     "fib": ecmp,
     "time": clock,
     "gpus": gpus.gate,
+    "collectives": collectives.gate,
     "cooling": cooling.gate,
     "watch": watch.gate,
     "scheduler": scheduler.gate,

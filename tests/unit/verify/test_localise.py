@@ -36,9 +36,10 @@ def test_a_healthy_fabric_passes_every_check_at_every_place(world):
     assert {row.verdict for row in rows} == {Verdict.PASS}
     assert {row.check for row in rows} == set(gates.GATES) - {
         "gpus",
+        "collectives",
         "tunnel",
         "scheduler",
-    }  # no driver, no other site and no scheduler is wanted here
+    }  # no driver, no collective library, no other site and no scheduler is wanted here
     assert len({(row.check, row.place) for row in rows}) == len(rows)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from supernode.clients.slurm import Node
 from supernode.verify.expected import HostWanted, Wanted
-from supernode.verify.facts import clock, fib, gpus, identity, lldp, ping, ports, scraped, slurm, tunnel
+from supernode.verify.facts import clock, collectives, fib, gpus, identity, lldp, ping, ports, scraped, slurm, tunnel
 from supernode.verify.facts.flows import Measured
 from supernode.verify.facts.raw import NotSeenError, Raw, answers
 
@@ -39,6 +39,7 @@ class DeviceFacts:
     routes: tuple[fib.Route, ...] | None = None
     sweeps: Mapping[tuple[str, str], ping.Sweep] = field(default_factory=dict)
     gpus: gpus.Gpus | None = None
+    collectives: collectives.Read | None = None
     cooling: scraped.Metrics | None = None
     watch: scraped.Watched | None = None
     node: Node | None = None
@@ -84,7 +85,11 @@ def request(wanted: Wanted, name: str, patience_s: float = PATIENCE_S) -> dict[s
         commands.update(gpus.COMMANDS if host.gpus is not None else {})
         commands.update(_services(wanted, name))
         commands.update({"node": slurm.command(name)} if host.gres else {})
-    return {"commands": commands, "files": identity.FILES, "wait_lldp": len(rows), "patience_s": patience_s}
+    files = dict(identity.FILES)
+    if host is not None and host.collectives is not None:
+        commands["rdma"] = collectives.COMMAND
+        files.update(collectives.files(host.collectives.files))
+    return {"commands": commands, "files": files, "wait_lldp": len(rows), "patience_s": patience_s}
 
 
 def _services(wanted: Wanted, name: str) -> dict[str, tuple[str, ...]]:
@@ -157,6 +162,7 @@ def parse(name: str, text: str) -> DeviceFacts:
         sweeps=seen("sweeps", lambda: _sweeps(raw)) or {},
         gpus=seen("gpus", lambda: gpus.parse(raw)) if "gpus" in raw else None,
         node=seen("node", lambda: slurm.read(raw["node"])) if "node" in raw else None,
+        collectives=seen("collectives", lambda: collectives.parse(raw)) if "rdma" in raw else None,
         unseen=unseen,
     )
 
