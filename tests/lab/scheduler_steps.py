@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from supernode.clients import slurm
 
 SHOW = "sudo -n scontrol --oneliner show nodes"
@@ -14,12 +16,22 @@ def nodes(site, controller="head-001"):
     return {row.name: row for row in rows}
 
 
+def settled(site, tries=20):
+    """Return the nodes once no resumed one is waiting to be heard: the controller pings it within seconds."""
+    for _ in range(tries):
+        found = nodes(site)
+        if not any("NOT_RESPONDING" in row.states and not row.closed for row in found.values()):
+            break
+        time.sleep(1)
+    return found
+
+
 def drained_with_their_findings(site, causes):
     """Hosts with findings take no jobs, and say why; all others in service do.
 
     `causes`: the beginning of the cause by host.
     """
-    found = nodes(site)
+    found = settled(site)
     assert found
     for name, cause in causes.items():
         assert found[name].closed, found[name]

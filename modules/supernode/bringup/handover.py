@@ -157,7 +157,7 @@ async def _told(user: str, device: DeviceOutput, key: str, wanted: Mapping[str, 
     """Look at all nodes, change those that are otherwise than wished, each on its own, in one command."""
     async with ssh.connect(device.address, user, key, device.host_keys) as host:
         nodes = dict(_nodes((await host.run(_SHOW)).stdout))
-        changes = {name: change(nodes.get(name, Node(name, known=False)), wish) for name, wish in wanted.items()}
+        changes = {name: change(nodes[name], wish) for name, wish in wanted.items() if name in nodes}
         script = "".join(
             f"said=$(scontrol update nodename={name} {words} 2>&1); printf '%s %s %s\\n' {name} $? \"$said\"\n"
             for name, (words, _) in changes.items()
@@ -165,7 +165,8 @@ async def _told(user: str, device: DeviceOutput, key: str, wanted: Mapping[str, 
         )
         answered = (await host.run(_SHELL, stdin=script.encode())).stdout if script else ""
     answers = {row[0]: row[1:] for line in answered.splitlines() if len(row := line.split(" ", 2)) > 1}
-    return {name: _outcome(words, text, answers.get(name)) for name, (words, text) in changes.items()}
+    strange = {name: (State.FAILED, "the controller knows no such node") for name in wanted if name not in nodes}
+    return strange | {name: _outcome(words, text, answers.get(name)) for name, (words, text) in changes.items()}
 
 
 def _nodes(text: str) -> Iterator[tuple[str, Node]]:

@@ -127,6 +127,7 @@ def site(tmp_path, monkeypatch):
     """A controller that shows recorded nodes, and answers an update as scontrol does."""
     key_text, key = ssh_server.new_key()
     samples = {f"gpu-{n:03d}": "not-verified" for n in range(1, 10)} | {"gpu-004": "drained-by-hand"}
+    del samples["gpu-008"]
     updates = []
 
     def handler(command, stdin):
@@ -165,8 +166,10 @@ def test_the_controller_is_told_of_each_node_and_says_which_it_refuses(site):
     assert events["gpu-001"] == (State.CHANGED, "takes jobs")
     assert events["gpu-004"] == (State.SKIPPED, "left alone: root closed it: DIMM looks odd, jane")
     assert events["gpu-005"][0] is State.FAILED
-    assert [row.place for row in rows] == ["gpu-005"]
-    assert "Invalid node state" in rows[0].cause
+    causes = {row.place: row.cause for row in rows}
+    assert set(causes) == {"gpu-005", "gpu-008"}
+    assert "Invalid node state" in causes["gpu-005"]
+    assert "knows no such node" in causes["gpu-008"]
 
 
 def test_a_controller_that_does_not_answer_is_a_finding_and_ends_nothing(site):

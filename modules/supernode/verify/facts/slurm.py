@@ -5,10 +5,10 @@ from __future__ import annotations
 from supernode.clients.slurm import Node, parse
 from supernode.verify.facts.raw import MISSING_PROGRAM, NotSeenError, Raw
 
-# A node that has just been started registers within seconds; it is given 12 s before what is there is told.
+# A node that was just started, or resumed, registers within seconds: it is given 12 s before what is there is told.
 _ASK = (
     'n=0; while :; do out=$(scontrol --oneliner show node "$1" 2>&1); rc=$?; n=$((n+1)); '
-    'case "$rc $out" in "0 "*SlurmdStartTime=None*) ;; "0 "*|127*) break;; esac; '
+    'case "$rc $out" in "0 "*SlurmdStartTime=None*|"0 "*NOT_RESPONDING*) ;; "0 "*|127*) break;; esac; '
     '[ $n -ge 12 ] && break; sleep 1; done; printf "%s\\n" "$out"; exit $rc'
 )
 
