@@ -18,7 +18,10 @@ def lab():
     return design.build(spec.read({"environment": LAB.read_text()}))
 
 
-def errors(specs, variables, concerned=("base_system", "time_synced", "rails", "collectives", "node_exporter")):
+CONCERNED = ("base_system", "time_synced", "rails", "gpu_driver", "collectives", "node_exporter")
+
+
+def errors(specs, variables, concerned=CONCERNED):
     """What the validator says of a host's variables, over its roles; a key of no role is unsupported."""
     found, left = [], dict(variables)
     for role in concerned:
