@@ -343,6 +343,12 @@ def _by_cables(found: list[rate.Slow]) -> Iterator[rate.Slow]:
     yield from merged.values()
 
 
+_HALF = (
+    "half the lanes or a speed step is lost: compare what both ports negotiated (ethtool), reseat both plugs, then "
+    "exchange the cable; where the fault does not go with it, it is a port"
+)
+
+
 def _slow_cables(cables: dict[str, Cable], reason: rate.Slow) -> Cause:
     ids = sorted({cable for cable, _ in reason.suspects})
     ways = {way for _, way in reason.suspects}
@@ -362,9 +368,10 @@ def _slow_cables(cables: dict[str, Cable], reason: rate.Slow) -> Cause:
         )
     cable = cables[ids[0]]
     towards = f" towards {text(cable.b if ways == {'up'} else cable.a)}" if len(ways) == 1 else ""
-    what = f"cable {cable.id} between {text(cable.a)} and {text(cable.b)} is slow: "
+    half = rate.is_half(reason, cable.rate)
+    what = f"cable {cable.id} between {text(cable.a)} and {text(cable.b)} {'runs at half its rate' if half else 'is slow'}: "
     what += f"{speed} of {format_rate(cable.rate)}{towards}"
-    hint = "see the error counters of both ports; clean or replace the cable, or look for a shaper"
+    hint = _HALF if half else "see the error counters of both ports; clean or replace the cable, or look for a shaper"
     return Cause(what, _RATE, hint, (cable.id,), ends, evidence=evidence, checks=_RATE)
 
 

@@ -14,6 +14,7 @@ from supernode.verify.expected import Cable, End, Wanted
 from supernode.verify.facts.device import Facts
 from supernode.verify.facts.flows import Measured
 
+_HALF = (0.45, 0.515)
 Half = tuple[str, str]
 """One direction of a cable: its id, and "up" (from a to b) or "down"."""
 
@@ -34,6 +35,11 @@ class Slow:
 def is_slow(row: Measured, floor: float) -> bool:
     """Tell whether a measured flow stays below the floor's share of its declared rate."""
     return row.rate is not None and row.rate < floor * row.flow.rate
+
+
+def is_half(reason: Slow, rate: MbitPerS) -> bool:
+    """Tell whether every slow flow shows half of a cable's rate, headers off: lost lanes, not a poor contact."""
+    return all(row.rate is not None and _HALF[0] * rate <= row.rate <= _HALF[1] * rate for row in reason.flows)
 
 
 def intersect(flows: Iterable[Measured], floor: float) -> list[Slow]:
