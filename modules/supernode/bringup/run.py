@@ -34,13 +34,14 @@ from supernode.bringup.clock import Clock
 from supernode.bringup.planned import last_design, load_plan
 from supernode.bringup.provisioning import Provisioning, write_outputs
 from supernode.bringup.record import RunFolder, new_id
+from supernode.design import expectations
 from supernode.engine import running
 from supernode.errors import CouldNotRun, Refusal, SupernodeError, WrongInput
 from supernode.records import Event, Finding, Outputs, Run, State, Verdict
 from supernode.report import html as report_html
 from supernode.report import junit
 from supernode.units import Seconds
-from supernode.verify import checks
+from supernode.verify import baselines, checks, expected, marks
 from supernode.verify.run import verify
 from supernode.workspace import EnvironmentFolder
 
@@ -101,7 +102,10 @@ class Bringup:
         try:
             self._after_the_dead()
             self._stages(plan.hash)
-            self._finish(self._exit_code())
+            code = self._exit_code()
+            if code == 0:
+                self._calibrate()
+            self._finish(code)
         except KeyboardInterrupt:
             self._event(Event(time.time(), self._stage(), None, "run", State.FAILED, "interrupted"))
             self._finish(130)
@@ -217,6 +221,13 @@ class Bringup:
             self.folder, self.design, outputs, self.machines_after, tuple(self.findings), self._event
         )
         self.findings += rows
+
+    def _calibrate(self) -> None:
+        """Keep what the cables of a clean run carried: it calibrates the marks of the next."""
+        cables = expected.read(expectations.build(self.design)).cables()
+        good = marks.baseline(cables, self.findings, self.record.id)
+        if good is not None:
+            baselines.write(self.folder, good)
 
     def _exit_code(self) -> int:
         if self.unconfigured or any(f.verdict in (Verdict.FAIL, Verdict.UNKNOWN) for f in self.findings):

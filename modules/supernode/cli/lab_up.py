@@ -87,13 +87,14 @@ def _forget(folder: EnvironmentFolder) -> None:
     from supernode import workspace
     from supernode.bringup import provision
     from supernode.bringup.planned import last_design
+    from supernode.verify import baselines
 
     for name in provision.forget(folder):
         say(f"stack {name}: dropped, its machines are gone")
     shutil.rmtree(folder.state / "enrolled", ignore_errors=True)
     if folder.document("machines").exists():
         folder.document("machines").replace(folder.state / "machines.before.yml")
-    for file in (workspace.outputs_file(folder), last_design(folder)):
+    for file in (workspace.outputs_file(folder), last_design(folder), folder.state / baselines.NAME):
         file.unlink(missing_ok=True)
 
 

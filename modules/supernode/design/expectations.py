@@ -16,6 +16,12 @@ from supernode.design.model import Design
 from supernode.design.rows import Host
 from supernode.units import MbitPerS, Milliseconds
 
+CONTRACT = "contract: verify.rate_floor"
+HEADERS, FRAMING = 48, 38  # bytes: IPv6 + UDP; Ethernet header, FCS, preamble and gap
+# Of the payload's share: one-second windows of paced flows are within 3 % (measured with tbf on veth), and a sender has
+# to stay below the line rate to queue nowhere.
+EFFICIENCY = 0.93
+
 
 @dataclass(frozen=True)
 class HostPort:
@@ -133,7 +139,13 @@ class GatewayExpectation:
 
 @dataclass(frozen=True)
 class Expectations:
-    """All that is expected; quarantined hosts are in no row. `subnet`, `cooling` and `watch` are None without."""
+    """All that is expected; quarantined hosts are in no row. `subnet`, `cooling` and `watch` are None without.
+
+    Attributes:
+        rate_floor: the share of its declared rate that a cable must carry each way.
+        rate_source: where that comes from: the contract, or the arithmetic.
+        rate_contract: it is the contract's, and binds as it is.
+    """
 
     hosts: Mapping[str, HostExpectation]
     switches: Mapping[str, SwitchExpectation]
@@ -143,6 +155,8 @@ class Expectations:
     cooling: observers.CoolingExpectation | None = None
     watch: observers.WatchExpectation | None = None
     gateways: Mapping[str, GatewayExpectation] = field(default_factory=dict)
+    rate_source: str = CONTRACT
+    rate_contract: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON document that `from_json` reads back."""
@@ -162,8 +176,8 @@ class Expectations:
         }
         offset, floor = Milliseconds(document["time_offset_ms"]), document["rate_floor"]
         cooling, watch = observers.cooling_read(document.get("cooling")), observers.watch_read(document.get("watch"))
-        subnet = _subnet_of(document.get("subnet"))
-        return cls(hosts, switches, offset, floor, subnet, cooling, watch, gateways)
+        rest = (_subnet_of(document.get("subnet")), cooling, watch, gateways)
+        return cls(hosts, switches, offset, floor, *rest, document["rate_source"], document["rate_contract"])
 
 
 def _subnet_of(document: Mapping[str, Any] | None) -> Subnet | None:
@@ -182,19 +196,36 @@ def _host_of(row: Mapping[str, Any]) -> HostExpectation:
 
 def build(design: Design, image: str = "") -> Expectations:
     """Return what the Design expects; `image` is the digest of the golden image, where one is at hand."""
-    fibs = _fibs(design)
+    fibs, floor = _fibs(design), design.environment.verify.rate_floor
     return Expectations(
         hosts={host.name: _host(design, host.name, image) for host in design.hosts if host.state != "quarantined"},
         switches={
             switch.name: SwitchExpectation(_ports(design, switch.name), fibs[switch.name]) for switch in design.switches
         },
         time_offset_ms=Milliseconds(design.environment.verify.time_offset_ms),
-        rate_floor=design.environment.verify.rate_floor,
+        rate_floor=floor if floor is not None else _computed(design.environment.fabric.mtu),
         subnet=_subnet(design) if design.environment.fabric.infiniband else None,
         cooling=observers.cooling(design),
         watch=observers.watch(design),
         gateways=_gateways(design),
+        rate_source=CONTRACT if floor is not None else _arithmetic(design.environment.fabric.mtu),
+        rate_contract=floor is not None,
     )
+
+
+def _payload(mtu: int) -> float:
+    """Return the share of a line's bits that are payload: IPv6 and UDP headers off, Ethernet's framing and gap on."""
+    return (mtu - HEADERS) / (mtu + FRAMING)
+
+
+def _computed(mtu: int) -> float:
+    return round(_payload(mtu) * EFFICIENCY, 4)
+
+
+def _arithmetic(mtu: int) -> str:
+    """Say how a mark is computed: algorithm, size, efficiency and what it rests on."""
+    rate = "the ports' declared rate (lanes x lane rate, one port)"
+    return f"computed: {rate} x {_payload(mtu):.3f} (paced UDP, {mtu}-byte packets) x {EFFICIENCY:g} efficiency"
 
 
 def _subnet(design: Design) -> Subnet:

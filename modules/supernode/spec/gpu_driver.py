@@ -50,8 +50,8 @@ def consistency(env: Environment) -> Iterator[Problem]:
     if flat == bool(env.gpu_driver.source.components):
         what = "a flat repository has no components" if flat else "a suite that does not end with / has components"
         yield Problem((*place, "source", "suite"), what, "suite: ./ alone, or suite: bookworm, components: [main]")
-    kinds = [catalog.server(pool.kind) for pool in env.pools if pool.kind in catalog.server_kinds()]
-    if kinds and not any(kind.gpu_vendor == "nvidia" for kind in kinds):
+    known = all(pool.kind in catalog.server_kinds() for pool in env.pools)
+    if known and not any(catalog.server(pool.kind).gpu_vendor == "nvidia" for pool in env.pools):
         what = "no pool has accelerators that this driver is for (NVIDIA's)"
         yield Problem(place, what, "leave the section out; `supernode kinds` lists what a kind has")
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from supernode.units import MbitPerS, Milliseconds
+from supernode.verify import marks
+from supernode.verify.marks import Baseline, Mark
 
 if TYPE_CHECKING:
     from supernode.design.expectations import Collectives, Expectations, HostPort, SwitchPort
@@ -114,17 +116,22 @@ class Wanted:
     """Everything the checks compare with.
 
     Attributes:
-        rate_floor: share of the declared rate that a flow must reach, 0 to 1.
+        mark: what a cable has to carry, and on whose word.
         cooling, watch: None where the environment has no cooling agent and no Prometheus.
     """
 
     hosts: Mapping[str, HostWanted]
     switches: Mapping[str, SwitchWanted]
     time_offset: Milliseconds
-    rate_floor: float
+    mark: Mark
     cooling: CoolingExpectation | None = None
     watch: WatchExpectation | None = None
     gateways: Mapping[str, GatewayWanted] = field(default_factory=dict)
+
+    @property
+    def rate_floor(self) -> float:
+        """The mark's share of the declared rate."""
+        return self.mark.share
 
     def cables(self) -> dict[str, Cable]:
         """Return every cable that should carry, by id, each once, in the order of its a ends."""
@@ -173,12 +180,15 @@ def _switch_port(row: SwitchPort) -> PortWanted:
     return PortWanted(row.peer_device, row.peer_port, row.mtu, rate, row.cable, kind=row.kind, shut=row.shut)
 
 
-def read(expectations: Expectations, images: Mapping[str, str] | None = None) -> Wanted:
+def read(
+    expectations: Expectations, images: Mapping[str, str] | None = None, baseline: Baseline | None = None
+) -> Wanted:
     """Turn the design's expectations into what the gates compare with.
 
     Args:
         expectations: from `design.expectations.build`.
         images: digest of the image that the engine installed, by host; it fills in where the expectations name none.
+        baseline: what the last clean run reached, which calibrates computed marks.
     """
     known = images or {}
     hosts = {
@@ -199,5 +209,6 @@ def read(expectations: Expectations, images: Mapping[str, str] | None = None) ->
         for name, row in expectations.switches.items()
     }
     gateways = {name: GatewayWanted(**vars(row)) for name, row in expectations.gateways.items()}
-    marks = (expectations.time_offset_ms, expectations.rate_floor)
-    return Wanted(hosts, switches, *marks, expectations.cooling, expectations.watch, gateways)
+    mark = marks.mark(expectations, baseline)
+    cooling, watch = expectations.cooling, expectations.watch
+    return Wanted(hosts, switches, expectations.time_offset_ms, mark, cooling, watch, gateways)

@@ -369,8 +369,8 @@ def _slow_cables(cables: dict[str, Cable], reason: rate.Slow) -> Cause:
     cable = cables[ids[0]]
     towards = f" towards {text(cable.b if ways == {'up'} else cable.a)}" if len(ways) == 1 else ""
     half = rate.is_half(reason, cable.rate)
-    what = f"cable {cable.id} between {text(cable.a)} and {text(cable.b)} {'runs at half its rate' if half else 'is slow'}: "
-    what += f"{speed} of {format_rate(cable.rate)}{towards}"
+    what = f"cable {cable.id} between {text(cable.a)} and {text(cable.b)} "
+    what += f"{'runs at half its rate' if half else 'is slow'}: {speed} of {format_rate(cable.rate)}{towards}"
     hint = _HALF if half else "see the error counters of both ports; clean or replace the cable, or look for a shaper"
     return Cause(what, _RATE, hint, (cable.id,), ends, evidence=evidence, checks=_RATE)
 

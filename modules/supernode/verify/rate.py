@@ -5,14 +5,17 @@ The port's own report where hardware gives one, else what the flows over the cab
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from supernode.records import Finding, Verdict
 from supernode.units import MbitPerS, format_rate
+from supernode.verify import marks
 from supernode.verify.expected import Cable, End, Wanted
 from supernode.verify.facts.device import Facts
 from supernode.verify.facts.flows import Measured
+from supernode.verify.marks import Mark
 
 _HALF = (0.45, 0.515)
 Half = tuple[str, str]
@@ -70,7 +73,7 @@ def intersect(flows: Iterable[Measured], floor: float) -> list[Slow]:
 
 
 def gate(wanted: Wanted, facts: Facts) -> list[Finding]:
-    """Judge every cable's rate."""
+    """Judge every cable's rate against the mark, the cohort's median and the error counters of its ports."""
     slow: dict[str, list[Slow]] = {}
     for row in intersect(facts.flows, wanted.rate_floor):
         for cable in {cable for cable, _ in row.suspects}:
@@ -79,9 +82,17 @@ def gate(wanted: Wanted, facts: Facts) -> list[Finding]:
     for flow in facts.flows:
         for cable, _ in flow.flow.cables:
             crossing.setdefault(cable, []).append(flow)
+    cables = wanted.cables()
+    carried = {name: _carried(cables[name], rows) for name, rows in crossing.items() if name in cables}
+    medians = marks.medians({name: rate for name, rate in carried.items() if rate is not None}, cables)
     return [
-        _hardware(cable, facts) or _flows(cable, slow.get(cable.id, []), crossing.get(cable.id, []), wanted.rate_floor)
-        for cable in wanted.cables().values()
+        _counted(
+            cable,
+            facts,
+            _hardware(cable, facts)
+            or _flows(cable, slow.get(cable.id, []), crossing.get(cable.id, []), wanted.mark, medians),
+        )
+        for cable in cables.values()
     ]
 
 
@@ -102,20 +113,60 @@ def _speed(end: End, facts: Facts) -> MbitPerS | None:
     return port.speed if port is not None and port.hardware else None
 
 
-def _flows(cable: Cable, slow: list[Slow], flows: list[Measured], floor: float) -> Finding:
-    want = f"at least {format_rate(MbitPerS(floor * cable.rate))} each way"
+def _flows(
+    cable: Cable, slow: list[Slow], flows: list[Measured], mark: Mark, medians: Mapping[str, MbitPerS]
+) -> Finding:
+    want = f"at least {shown(mark.share * cable.rate)} each way ({mark.source})"
+    median = medians.get(marks.cohort(cable))
+    beside = (f"the median of its cohort ({marks.cohort(cable)}): {shown(median)}",) if median is not None else ()
     if slow:
         rows = [flow for reason in slow for flow in reason.flows]
         found = shown(min(row.rate for row in rows if row.rate is not None))
-        return Finding("rate", cable.id, Verdict.FAIL, want, found, cables=(cable.id,), evidence=tuple(map(line, rows)))
-    best = _best(cable, flows)
-    unmeasured = [way for way in ("up", "down") if best.get(way) is None]
-    if unmeasured:
+        evidence = (*map(line, rows), *beside)
+        return Finding("rate", cable.id, mark.verdict, want, found, cables=(cable.id,), evidence=evidence)
+    carried = _carried(cable, flows)
+    if carried is None:
         lines = tuple(dict.fromkeys(line(row) for row in flows if row.rate is None))
         return Finding(
             "rate", cable.id, Verdict.UNKNOWN, want, "not measured", evidence=lines or ("no flow crossed it",)
         )
-    return Finding("rate", cable.id, Verdict.PASS, want, shown(min(v for v in best.values() if v)))
+    if median is not None and carried < marks.BESIDE * median:
+        evidence = (*beside, f"it carries less than {marks.BESIDE:.0%} of that")
+        return Finding("rate", cable.id, Verdict.ADVICE, want, shown(carried), cables=(cable.id,), evidence=evidence)
+    return Finding("rate", cable.id, Verdict.PASS, want, shown(carried))
+
+
+def _counted(cable: Cable, facts: Facts, row: Finding) -> Finding:
+    """Hold a finding against the error counters of both ports: which of them hears what the other does not send well.
+
+    Drops are no errors: a port drops what nobody asked for.
+    """
+    counted = tuple(
+        f"{device}:{port} counted {count} {what} since it started"
+        for device, port in (cable.a, cable.b)
+        for what, count in _errors(facts, device, port).items()
+    )
+    if row.verdict is Verdict.PASS and counted:
+        found = f"{row.found}, with errors at its ports"
+        hint = "clean or reseat the plug at the port that counts receive errors, or the one at the other end"
+        return dataclasses.replace(
+            row, verdict=Verdict.ADVICE, found=found, cables=(cable.id,), evidence=(*row.evidence, *counted), hint=hint
+        )
+    if row.verdict in (Verdict.FAIL, Verdict.ADVICE):
+        return dataclasses.replace(row, evidence=(*row.evidence, *(counted or ("no port of it counted an error",))))
+    return row
+
+
+def _errors(facts: Facts, device: str, port: str) -> Mapping[str, int]:
+    seen = (facts.of(device).ports or {}).get(port)
+    return {what: n for what, n in seen.errors.items() if what.endswith("errors")} if seen is not None else {}
+
+
+def _carried(cable: Cable, flows: list[Measured]) -> MbitPerS | None:
+    """Return what a cable carried the slower way; None where a way was not measured."""
+    best = _best(cable, flows)
+    rates = [best.get(way) for way in ("up", "down")]
+    return MbitPerS(min(rate for rate in rates if rate is not None)) if None not in rates else None
 
 
 def _best(cable: Cable, flows: list[Measured]) -> Mapping[str, float | None]:

@@ -20,7 +20,7 @@ from supernode import packaged, spec, workspace
 from supernode.design import Design, expectations
 from supernode.errors import CouldNotRun
 from supernode.records import Event, Finding, Outputs, Verdict
-from supernode.verify import expected, gates, gather, localise, reach
+from supernode.verify import baselines, expected, gates, gather, localise, reach
 from supernode.verify.expected import Wanted
 from supernode.verify.facts.device import Facts
 from supernode.workspace import EnvironmentFolder
@@ -61,7 +61,7 @@ class Case:
 def case(folder: EnvironmentFolder, design: Design, outputs: Outputs, on_event: OnEvent = _silence) -> Case:
     """Put together what to compare; the installed image is what the engine's outputs say."""
     images = {name: device.image for name, device in outputs.devices.items() if device.image}
-    wanted = expected.read(expectations.build(design), images)
+    wanted = expected.read(expectations.build(design), images, baselines.read(folder))
     access = design.environment.access
     login = reach.Login(access.user, folder.ssh_key_file, access.switch_user)
     connections = reach.Connections(outputs, login)
