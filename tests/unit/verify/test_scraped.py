@@ -25,6 +25,7 @@ from supernode.verify.expected import Wanted
 from supernode.verify.facts import fetch_on_host, scraped
 from supernode.verify.facts.device import DeviceFacts, Facts
 from supernode.verify.facts.raw import NotSeenError, Raw
+from supernode.verify.marks import Mark
 
 SAMPLES = Path(__file__).parent / "samples"
 FLOW, HEAT = "secondary_flow_cubic_meters_per_second", "heat_removed_watts"
@@ -60,7 +61,7 @@ def sample(name):
 
 
 def judged(wanted_cooling=None, wanted_watch=None, **facts):
-    wanted = Wanted({}, {}, Milliseconds(100), 0.9, cooling=wanted_cooling, watch=wanted_watch)
+    wanted = Wanted({}, {}, Milliseconds(100), Mark(0.9, "contract"), cooling=wanted_cooling, watch=wanted_watch)
     seen = Facts({"head-001": DeviceFacts("head-001", reached=True, **facts)})
     gate = cooling.gate if wanted_cooling else watch.gate
     return {row.place: row for row in gate(wanted, seen)}

@@ -15,6 +15,7 @@ from supernode.verify.facts import tunnel as seeing
 from supernode.verify.facts.device import DeviceFacts, Facts
 from supernode.verify.facts.ping import Ping, Sweep
 from supernode.verify.facts.raw import NotSeenError, Raw
+from supernode.verify.marks import Mark
 
 SAMPLES = Path(__file__).with_name("samples")
 WG, NFT = "wireguard-tools-1.0.20210914-handshakes", "nftables-1.0.6-ruleset"
@@ -29,7 +30,7 @@ WANTED = Wanted(
     {"edge-001": HostWanted("b01u01", "", "", "", {})},
     {},
     Milliseconds(100),
-    0.9,
+    Mark(0.9, "contract"),
     gateways={"gw-home": HOME, "gw-branch": BRANCH},
 )
 ROUTE = fib.Route(IPv4Network("198.19.2.0/23"), ("wg0",))
