@@ -23,6 +23,7 @@ from supernode.lab import netspace
 NEAR, FAR, LEG, CORE, BRIDGE, UPLINK = "wan-near", "wan-far", "leg", "core", "mgmt", "wan"
 # The routers' own link, and what translated packets come from; RFC 5737 has it for no one.
 NEAR_CORE, FAR_CORE = IPv4Interface("192.0.2.1/30"), IPv4Interface("192.0.2.2/30")
+TUN = Path("/dev/net/tun")
 _ROUTER = {"ipv4/ip_forward": "1", "ipv4/conf/all/rp_filter": "0", "ipv4/conf/default/rp_filter": "0"}
 _SITE = {"ipv4/ip_forward": "0", "ipv4/conf/all/rp_filter": "0", "ipv4/conf/default/rp_filter": "0"}
 
@@ -215,8 +216,10 @@ class WanPlant:
         """Make everything but the gateways themselves.
 
         Raises:
-            CouldNotRun: the kernel refused something.
+            CouldNotRun: the kernel refused something, or has no tun device for the gateways.
         """
+        if not TUN.exists():
+            raise CouldNotRun(str(TUN), "is not there, and gateways need it", "modprobe tun")
         netspace.batch(commands(self.wan))
         for space, values in ((NEAR, _ROUTER), (FAR, _ROUTER), (self.wan.site.space, _SITE)):
             netspace.set_sysctls(space, values)

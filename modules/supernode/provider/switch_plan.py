@@ -50,13 +50,15 @@ _LOAD_FIREWALL = Command(
     "if systemctl is-active --quiet nftables; then systemctl reload nftables; else systemctl start nftables; fi; "
     "else nft flush ruleset; fi",
 )
-# wg-quick needs the file to take an interface down: where it is gone, the interface goes, and wireguard-go with it.
+# wg-quick needs the file to take an interface down: where it is gone, the interface goes, and wireguard-go too. What
+# had forwarded behind the firewall forwards nothing any more: a setting outlives the file that made it.
 _RESTART_TUNNEL = Command(
     "restart tunnel",
     f"systemctl reset-failed wg-quick@wg0 2>/dev/null; if [ -e {WIREGUARD} ]; then "
     "systemctl enable --quiet wg-quick@wg0 && systemctl restart wg-quick@wg0; "
     "else systemctl disable --quiet wg-quick@wg0; ip link delete wg0 2>/dev/null; systemctl stop wg-quick@wg0; "
-    "systemctl reset-failed wg-quick@wg0 2>/dev/null; rm -f /etc/wireguard/wg0.key; fi",
+    "systemctl reset-failed wg-quick@wg0 2>/dev/null; rm -f /etc/wireguard/wg0.key; "
+    "sysctl --quiet --write net.ipv4.ip_forward=0; fi",
     stops=True,
 )
 # In the order in which they are run: the kernel's settings and the links first, then what runs over them.

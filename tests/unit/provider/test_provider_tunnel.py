@@ -173,3 +173,4 @@ def test_delete_gives_both_back_without_their_keys(bench):
         assert gateway.read(CONF) is None
         assert gateway.read(KEY) is None
         assert gateway.read("/run/up") is None
+        assert "sysctl --quiet --write net.ipv4.ip_forward=0" in gateway.log()
