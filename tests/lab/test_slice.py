@@ -149,7 +149,6 @@ def test_mended_lab_ends_clean_and_a_second_run_changes_nothing(site):
     watch_steps.mend(site)
     driver_steps.mend(site, lambda host: restart(site, host))
     half_rate_steps.mend(site, rows)
-    half_rate_steps.mend(site, rows)
 
     before = lab_site.last_run(site)["id"]
     run = site.json("lab", "up", NAME, timeout=900)  # what `make lab` runs: a lab that is there is entered again
