@@ -83,7 +83,9 @@ def is_kept(site: lab_site.Site) -> list[str]:
     found = secret_watch.holders(secret_watch.files(site.root, engine, disks), meant | own)
     allowed = [(n, p) for n, p in found if str(p) in meant or (p.suffix == ".iso" and p.parent.name == n)]
     allowed += [(n, p) for n, p in found if n in meant and str(p.parent).endswith(CREDENTIALS)]
-    assert any(path.name == "cdu2" for _, path in found), "what a service needs of secrets is placed on its host"
+    assert any(str(path.parent).endswith(CREDENTIALS) for _, path in found), (
+        "what a service needs of secrets is placed on its host"
+    )
     assert {name for name, _ in allowed} == {*meant, *own}, "the search does not even find what is where it belongs"
     return [f"{name} in {path}" for name, path in found if (name, path) not in allowed]
 
