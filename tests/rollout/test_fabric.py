@@ -8,6 +8,16 @@ def test_each_end_hears_the_designed_other(holds):
     holds()
 
 
+@pytest.mark.check("ib-links")
+def test_infiniband_link_is_active_with_all_its_lanes(holds):
+    holds()
+
+
+@pytest.mark.check("subnet-manager")
+def test_subnet_has_one_master_and_it_is_the_designed_one(holds):
+    holds()
+
+
 @pytest.mark.check("ports")
 def test_switch_port_is_up_with_its_mtu(holds):
     holds()

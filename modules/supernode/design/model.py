@@ -197,8 +197,8 @@ class Design:
 
     @cached_property
     def device_names(self) -> frozenset[str]:
-        """The names of all that is provisioned: hosts, switches, gateways."""
-        rows = (self.hosts, self.switches, self.gateways)
+        """The names of all that is provisioned: hosts, switches that take a configuration, gateways."""
+        rows = (self.hosts, self.configured_switches, self.gateways)
         return frozenset(device.name for devices in rows for device in devices)
 
     def gateway_files(self, gateway: str) -> tuple[RenderedFile, ...]:

@@ -20,6 +20,8 @@ from supernode.lab.places import roots_alone
 from supernode.lab.wan import Wan
 from supernode.units import MbitPerS
 
+# Only where the fabric is one of InfiniBand.
+NETLIST = "fabric.net"
 FILES = ("cabling.csv", "bmc.csv", "switches.csv", "cooling.csv", "site.json", "authorized_keys")
 LABS = IPv4Network("198.18.0.0/15")  # RFC 2544: for tests, routed nowhere
 LAB_PREFIX = 19
@@ -101,6 +103,7 @@ class Artefacts:
         digest: sha256 over the files' names and bytes; the same digest is the same lab.
         authorized_keys: the operator's public keys, which a switch gets from zero-touch provisioning.
         wan: the way to another site, where there is one.
+        netlist: the whole fabric.net of an InfiniBand fabric, else "".
     """
 
     digest: str
@@ -111,6 +114,17 @@ class Artefacts:
     authorized_keys: str
     cooling: tuple[CoolingUnit, ...] = ()
     wan: Wan | None = None
+    netlist: str = ""
+
+    @property
+    def wires(self) -> tuple[Cable, ...]:
+        """The cables that the kernel carries: none of an InfiniBand fabric."""
+        return () if self.netlist else self.cables
+
+    @property
+    def systems(self) -> tuple[Switch, ...]:
+        """The switches that run a system one can log in to: none of an InfiniBand fabric."""
+        return () if self.netlist else self.switches
 
     def beyond(self, server: Server) -> bool:
         """Tell whether a server stands at the other site."""
@@ -140,9 +154,10 @@ def read(folder: Path) -> Artefacts:
         CouldNotRun: a file is missing or no table of the agreed columns, a cable ends nowhere or in a used port, or an
             address lies outside the lab's block.
     """
-    texts = {name: _text(folder / name) for name in FILES}
+    present = (*FILES, *((NETLIST,) if (folder / NETLIST).exists() else ()))
+    texts = {name: _text(folder / name) for name in present}
     digest = hashlib.sha256()
-    for name in FILES:
+    for name in present:
         digest.update(f"{name}\0{len(texts[name])}\0{texts[name]}".encode())
     try:
         artefacts = Artefacts(
@@ -154,6 +169,7 @@ def read(folder: Path) -> Artefacts:
             authorized_keys=texts["authorized_keys"],
             cooling=tuple(_cooling(row) for row in _rows(texts["cooling.csv"])),
             wan=wan.read(json.loads(texts["site.json"])),
+            netlist=texts.get(NETLIST, ""),
         )
     except (KeyError, ValueError) as error:
         raise CouldNotRun(

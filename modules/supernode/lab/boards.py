@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ INSIDE = Path("/run/board")
 FIRMWARE = f"""#!/bin/sh
 # What firmware and the bus scan would have put into /sys. Ports come and go, and an overlay keeps a stale handle of one
 # that was away: where they are listed, the kernel's own folders lie on top.
+if [ -r /run/adapter/environment ]; then set -a; . /run/adapter/environment; set +a; fi
 mkdir -p /run/ports/class /run/ports/virtual
 mount --bind /sys/class/net /run/ports/class
 mount --bind /sys/devices/virtual/net /run/ports/virtual
@@ -88,7 +89,8 @@ class BoardFolder:
     def make(self, server: Server, identity: Identity) -> None:
         """Write a server's folder anew, with every port under its first name."""
         kind = catalog.server(server.kind)
-        self._write({**_labels(kind, identity), "bios_version": str(kind.firmware.get("BIOS", ""))})
+        labels = {**_labels(kind, identity), "bios_version": str(kind.firmware.get("BIOS", ""))}
+        self._write(labels, () if "ethernet" in kind.links else tuple(nic.pci for nic in kind.nics))
         for index in range(len(kind.gpu_pci)):
             self.plug_gpu(kind, index)
         for nic in kind.nics:
@@ -114,7 +116,7 @@ class BoardFolder:
         """Write a gateway's folder anew: its labels."""
         self._write(_labels(_Appliance("Supernode lab", "gateway"), identity))
 
-    def _write(self, values: Mapping[str, str]) -> None:
+    def _write(self, values: Mapping[str, str], adapters: Sequence[str] = ()) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         labels = self.folder / "virtual" / "dmi" / "id"
         _values(labels, values)
@@ -126,6 +128,10 @@ class BoardFolder:
         (self.folder / "pci").mkdir()
         for port in self._on_bus():
             _values(self.folder / "pci" / port.pci, {**_device(port)})
+        for pci in adapters:
+            _values(self.folder / "pci" / pci, {**_NIC, "class": "0x020700", "numa_node": _node(pci)})
+        if adapters:
+            _values(self.folder / "class" / "infiniband_mad", {"abi_version": "5"})  # what ib_umad says of itself
         (self.folder / "firmware").write_text(FIRMWARE, encoding="utf-8")
         self.follow({port.index: port.name for port in self.ports})
 

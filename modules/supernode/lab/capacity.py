@@ -48,7 +48,7 @@ def check(artefacts: Artefacts, capacity: MbitPerS) -> None:
     Raises:
         CouldNotRun: with the rate that fits.
     """
-    wanted = need(artefacts.cables)
+    wanted = need(artefacts.wires)
     allowed = MbitPerS(capacity * SHARE)
     if wanted.total <= allowed:
         return
@@ -67,7 +67,7 @@ def check_machine(artefacts: Artefacts, cache: Path) -> None:
     Raises:
         CouldNotRun: with the rate that fits.
     """
-    if need(artefacts.cables).total > measured(cache) * SHARE:
+    if need(artefacts.wires).total > measured(cache) * SHARE:
         measured(cache, again=True)
     check(artefacts, measured(cache))
 

@@ -21,7 +21,8 @@ from supernode.lab.cooling.unit import FAULTS as COOLING_FAULTS
 from supernode.lab.deploy import ImageStore
 from supernode.lab.disks import File, Images
 from supernode.lab.factory import Factory
-from supernode.lab.faults import KINDS, WAN_FAULTS, Fault, Standing
+from supernode.lab.faults import CABLE_FAULTS, KINDS, WAN_FAULTS, Fault, Standing
+from supernode.lab.infiniband import SubnetPlant
 from supernode.lab.machine import Machine
 from supernode.lab.places import Places
 from supernode.lab.plant import CablePlant
@@ -58,12 +59,12 @@ class Datacentre:
         username = artefacts.site.bmc_username
         habits = Habits(password_change=True)
         self.fleet = Fleet(places.factory, lambda slot: (username, self.factory.password(slot)), habits)
-        self.plant = CablePlant(places.name, artefacts)
+        self.plant = self._plant()
         self.standing = Standing(places.faults)
         self.wan = WanPlant(artefacts.wan, nos) if artefacts.wan else None
         self.works = {server.slot: self._works(server) for server in artefacts.servers}
         self.machines = {slot: self._machine(works) for slot, works in self.works.items()}
-        self.switches = {row.device: self._switch(row.device) for row in artefacts.switches}
+        self.switches = {row.device: self._switch(row.device) for row in artefacts.systems}
         self.hall = Hall(artefacts.cooling, places.factory, self.factory, self.heat)
         self.switches |= {row.name: self._gateway(row) for row in (artefacts.wan.gateways if artefacts.wan else ())}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -118,7 +119,7 @@ class Datacentre:
                 {
                     "slot": row.slot,
                     "device": row.device,
-                    "state": self.switches[row.device].state,
+                    "state": self.switches[row.device].state if row.device in self.switches else "on",
                     "management": str(row.management.ip),
                 }
                 for row in self.artefacts.switches
@@ -223,12 +224,8 @@ class Datacentre:
 
     async def _inject(self, fault: Fault) -> None:
         target, arguments = next(iter(fault.targets), ""), fault.arguments
-        if fault.name == "swap-cable":
-            await asyncio.to_thread(self.plant.exchange, *fault.targets)
-        elif fault.name == "missing-cable":
-            await asyncio.to_thread(self.plant.pull, target)
-        elif fault.name == "slow-link":
-            await asyncio.to_thread(self.plant.slow, target, arguments["factor"])
+        if fault.name in CABLE_FAULTS:
+            await asyncio.to_thread(self.plant.inject, fault)
         elif fault.name == "host-hung":
             self.works[self.slot(target)].hang(True)
         elif fault.name in WAN_FAULTS:
@@ -246,12 +243,8 @@ class Datacentre:
 
     async def _mend(self, fault: Fault) -> None:
         target = next(iter(fault.targets), "")
-        if fault.name == "swap-cable":
-            await asyncio.to_thread(self.plant.exchange, *fault.targets)
-        elif fault.name == "missing-cable":
-            await asyncio.to_thread(self.plant.plug, target)
-        elif fault.name == "slow-link":
-            await asyncio.to_thread(self.plant.slow, target, 1.0)
+        if fault.name in CABLE_FAULTS:
+            await asyncio.to_thread(self.plant.mend, fault)
         elif fault.name in COOLING_FAULTS:
             self.hall.clear_fault(fault.name, target)
         elif fault.name == "gpu-lost":
@@ -276,7 +269,12 @@ class Datacentre:
         ports = Ports(server.device, wiring.server_ports(self.places.name, server))
         space = self._space(server)
         store = self.stores.setdefault(space, ImageStore(self.places.images / space, space))
-        return ServerWorks(server, identity, places, self.images, store, ports, Console(places.console))
+        return ServerWorks(server, identity, places, self.images, store, ports, Console(places.console), self.plant)
+
+    def _plant(self) -> CablePlant | SubnetPlant:
+        if self.artefacts.netlist:
+            return SubnetPlant(self.artefacts, self.places.folder / "subnet")
+        return CablePlant(self.places.name, self.artefacts)
 
     def _machine(self, works: ServerWorks) -> Machine:
         labels = tuple(Port(port.designed, port.mac, port.rate) for port in works.ports.ports)
@@ -308,11 +306,12 @@ class Datacentre:
             other = [row for row in self.artefacts.servers if self.artefacts.beyond(row)]
             ports = tuple(wiring.bridge_port(row.slot) for row in other)
             self.wan.build(Surroundings(site.block, site.gateway, tuple(row.bmc for row in other), ports))
-        for space, lines in wiring.qdisc_commands(self.artefacts, self.artefacts.cables).items():
+        for space, lines in wiring.qdisc_commands(self.artefacts, self.artefacts.wires).items():
             netspace.batch(lines, space, "tc")
+        self.plant.start()
 
     def _switch_addresses(self) -> dict[str, Any]:
-        found = {row.device: row.management.ip for row in self.artefacts.switches}
+        found = {row.device: row.management.ip for row in self.artefacts.systems}
         return found | {row.name: gateways.reached_at(row).ip for row in (self.wan.wan.gateways if self.wan else ())}
 
     def _server_status(self, server: Server) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 from supernode import workspace
@@ -27,7 +28,7 @@ def refitted(lab: str, old: ServerWorks, made: Factory) -> ServerWorks:
     old.disk.erase()
     old.ports.ports = wiring.server_ports(lab, old.server, made.generation(slot))
     old.ports.renew()  # which gives them their own addresses
-    return ServerWorks(old.server, made.identity(lab, slot), old.places, old.images, old.store, old.ports, old.console)
+    return dataclasses.replace(old, identity=made.identity(lab, slot))
 
 
 def keeps_settings(bmc: str) -> bool:

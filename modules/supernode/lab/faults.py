@@ -36,6 +36,7 @@ class FaultKind:
     source: str = ""
 
 
+CABLE_FAULTS = frozenset(("swap-cable", "missing-cable", "slow-link", "half-width"))
 KINDS: Mapping[str, FaultKind] = {
     kind.name: kind
     for kind in (
@@ -59,6 +60,7 @@ KINDS: Mapping[str, FaultKind] = {
         FaultKind("slow-link", "a cable runs at a share of its rate", ("CABLE",), {"factor": 0.25}),
         FaultKind("tunnel-down", "the provider between the sites drops the tunnel's packets, and nothing else", ()),
         FaultKind("wan-mtu", "the way between the sites carries smaller packets than declared", (), {"mtu": 1300}),
+        FaultKind("half-width", "an InfiniBand cable runs on two of its four lanes", ("CABLE",)),
         FaultKind(
             "leak",
             "a leak detector of a cooling unit gets wet (state: warning, critical)",

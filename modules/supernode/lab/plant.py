@@ -18,6 +18,7 @@ from supernode.errors import CouldNotRun, WrongInput
 from supernode.lab import netspace, wiring
 from supernode.lab.artefacts import Artefacts, Cable
 from supernode.lab.chassis import manufactured_mac
+from supernode.lab.faults import Fault
 from supernode.units import MbitPerS
 
 End = tuple[str, str]
@@ -33,8 +34,56 @@ class _Configured:
     addresses: tuple[str, ...]
 
 
+class Cables:
+    """What can go wrong with cables, whatever carries them."""
+
+    def exchange(self, first: str, second: str) -> None:
+        """Exchange the far ends of two cables; doing it again puts them back."""
+        raise NotImplementedError
+
+    def pull(self, target: str) -> None:
+        """Pull a cable."""
+        raise NotImplementedError
+
+    def plug(self, target: str) -> None:
+        """Plug a pulled cable in where it was."""
+        raise NotImplementedError
+
+    def slow(self, target: str, factor: float) -> None:
+        """Run a cable at a share of its rate; 1 is all of it."""
+        raise NotImplementedError
+
+    def halve(self, target: str, *, half: bool) -> None:
+        """Have half of a cable's lanes run, or all."""
+        raise NotImplementedError
+
+    def inject(self, fault: Fault) -> None:
+        """Do to a cable what a fault says."""
+        target = fault.targets[0]
+        if fault.name == "swap-cable":
+            self.exchange(*fault.targets)
+        elif fault.name == "missing-cable":
+            self.pull(target)
+        elif fault.name == "slow-link":
+            self.slow(target, fault.arguments["factor"])
+        elif fault.name == "half-width":
+            self.halve(target, half=True)
+
+    def mend(self, fault: Fault) -> None:
+        """Take a fault away again."""
+        target = fault.targets[0]
+        if fault.name == "swap-cable":
+            self.exchange(*fault.targets)
+        elif fault.name == "missing-cable":
+            self.plug(target)
+        elif fault.name == "slow-link":
+            self.slow(target, 1.0)
+        elif fault.name == "half-width":
+            self.halve(target, half=False)
+
+
 @dataclass
-class CablePlant:
+class CablePlant(Cables):
     """All cables of one lab.
 
     Attributes:
@@ -56,21 +105,8 @@ class CablePlant:
         self.far = {cable.cable: (cable.b_device, cable.b_port) for cable in self.artefacts.cables}
 
     def find(self, target: str) -> Cable:
-        """Find a cable by its id, or by one of its designed ends: `gpu-001:rail3`.
-
-        Raises:
-            CouldNotRun: no such cable.
-        """
-        device, _, port = target.partition(":")
-        for cable in self.artefacts.cables:
-            if target == cable.cable or (device, port) in (
-                (cable.a_device, cable.a_port),
-                (cable.b_device, cable.b_port),
-            ):
-                return cable
-        raise WrongInput(
-            target, "is no cable of this lab", "name it by its id (C00001) or one of its ends (gpu-001:rail0)"
-        )
+        """See `find`."""
+        return find(self.artefacts, target)
 
     def exchange(self, first: str, second: str) -> None:
         """Exchange the far ends of two cables; doing it again puts them back.
@@ -132,6 +168,24 @@ class CablePlant:
         if cable not in self.missing:
             self._shape(cable)
 
+    def halve(self, target: str, *, half: bool) -> None:
+        """Refuse: an Ethernet link has no fewer lanes, it has a lower rate.
+
+        Raises:
+            CouldNotRun: always.
+        """
+        raise CouldNotRun(target, f"is an Ethernet cable, half width or not ({half})", "slow-link lowers its rate")
+
+    def power(self, device: str, *, on: bool) -> None:
+        """Do nothing: a server's ports come and go with its namespace."""
+
+    def binds(self, _device: str) -> tuple[str, ...]:
+        """Return nothing: a server's ports are in its namespace."""
+        return ()
+
+    def start(self) -> None:
+        """Do nothing: the kernel carries what these cables carry."""
+
     def _shape(self, cable: str) -> None:
         row = self._cables[cable]
         qdisc = wiring.shaping(MbitPerS(row.rate * self.factors.get(cable, 1.0))).qdisc
@@ -153,6 +207,20 @@ class CablePlant:
         device, port = end
         mac = manufactured_mac(self.lab, self._slots[device], port)
         netspace.batch(_configure_commands(port, mac, configured), device)
+
+
+def find(artefacts: Artefacts, target: str) -> Cable:
+    """Find a cable by its id, or by one of its designed ends: `gpu-001:rail3`.
+
+    Raises:
+        WrongInput: no such cable.
+    """
+    device, _, port = target.partition(":")
+    for cable in artefacts.cables:
+        ends = ((cable.a_device, cable.a_port), (cable.b_device, cable.b_port))
+        if target == cable.cable or (device, port) in ends:
+            return cable
+    raise WrongInput(target, "is no cable of this lab", "name it by its id (C00001) or one of its ends (gpu-001:rail0)")
 
 
 def _read_configured(link: dict[str, Any]) -> _Configured:

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from supernode import catalog
 from supernode.errors import CouldNotRun, WrongInput
@@ -92,12 +93,23 @@ class Ports:
         self.space = new
 
 
+class Adapters(Protocol):
+    """What a server has of the fabric beside its network ports."""
+
+    def power(self, device: str, *, on: bool) -> None:
+        """Have a server's adapters be there or not."""
+
+    def binds(self, device: str, /) -> tuple[str, ...]:
+        """Return the nspawn arguments that put them into a server."""
+
+
 @dataclass
 class ServerWorks:
     """What the lab does for one machine (machine.Works).
 
     Attributes:
         store: where a deploy step's images come from.
+        adapters: what the server has of the fabric beside its network ports.
     """
 
     server: Server
@@ -107,6 +119,7 @@ class ServerWorks:
     store: ImageStore
     ports: Ports
     console: Console
+    adapters: Adapters
 
     def __post_init__(self) -> None:
         self.places.folder.mkdir(parents=True, exist_ok=True)
@@ -131,6 +144,7 @@ class ServerWorks:
             CouldNotRun: the system's container could not be started, or ended as no system does.
         """
         self.container = await asyncio.to_thread(self._prepare)
+        await asyncio.to_thread(self.adapters.power, self.server.device, on=True)
         watch = netspace.LinkWatch(self.ports.space, self.board.renamed)
         try:
             status = await self.container.run(running)
@@ -205,13 +219,18 @@ class ServerWorks:
             command=self.board.command,
             line=self.console.write,
             readiness=self.places.folder / "ready.sock",
-            binds=(*self.board.binds, f"--bind={self.kernel_log.path}:/dev/kmsg"),
+            binds=(
+                *self.board.binds,
+                *self.adapters.binds(self.server.device),
+                f"--bind={self.kernel_log.path}:/dev/kmsg",
+            ),
             uuid=self.identity.uuid,
         )
 
     async def _tidy(self) -> None:
         """Leave the machine as one is without power; a failure is logged, not in the way of this end."""
         self.kernel_log.close()
+        await asyncio.to_thread(self.adapters.power, self.server.device, on=False)
         await asyncio.to_thread(unmount, self.places.root)
         try:
             await asyncio.to_thread(self.ports.renew)

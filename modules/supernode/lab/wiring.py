@@ -58,7 +58,10 @@ def kernel_name(pci: str) -> str:
 
 
 def server_ports(lab: str, server: Server, generation: int = 1) -> tuple[Port, ...]:
-    """Return the ports of the n-th machine in a slot, management first, with the addresses on their labels."""
+    """Return the ports of the n-th machine in a slot, management first, with the addresses on their labels.
+
+    InfiniBand adapters are none: no network interface is theirs.
+    """
     kind = catalog.server(server.kind)
 
     def mac(port: str) -> str:
@@ -77,6 +80,7 @@ def server_ports(lab: str, server: Server, generation: int = 1) -> tuple[Port, .
             nic.rate,
         )
         for nic in kind.nics
+        if "ethernet" in kind.links
     )
     return (management, *rails)
 
@@ -84,7 +88,7 @@ def server_ports(lab: str, server: Server, generation: int = 1) -> tuple[Port, .
 def spaces(artefacts: Artefacts) -> tuple[str, ...]:
     """Return the namespaces to make, by device name."""
     beyond = wan.spaces(artefacts.wan) if artefacts.wan else ()
-    return (*(row.device for row in artefacts.switches), *(row.device for row in artefacts.servers), *beyond, UNPLUGGED)
+    return (*(row.device for row in artefacts.systems), *(row.device for row in artefacts.servers), *beyond, UNPLUGGED)
 
 
 def commands(lab: str, artefacts: Artefacts) -> Iterator[str]:
@@ -102,7 +106,7 @@ def commands(lab: str, artefacts: Artefacts) -> Iterator[str]:
     own |= {site.bmc_gateway.ip} if site.bmc_gateway else set()
     own -= {site.gateway.ip}
     yield from (f"address add {address}/32 dev lo" for address in sorted(own))
-    for switch in artefacts.switches:
+    for switch in artefacts.systems:
         yield _management(
             switch.device, switch.slot, SWITCH_MANAGEMENT, manufactured_mac(lab, switch.slot, "management")
         )
@@ -115,7 +119,7 @@ def commands(lab: str, artefacts: Artefacts) -> Iterator[str]:
         else:
             yield _management(server.device, server.slot, port.name, port.mac)
             yield from _attach(server.slot)
-    yield from (cable_command(lab, artefacts, cable) for cable in artefacts.cables)
+    yield from (cable_command(lab, artefacts, cable) for cable in artefacts.wires)
     yield from _unplugged_ports(lab, artefacts)
     yield from (f"route add {to} via {via}" for to, via in site.routes)
 

@@ -37,6 +37,8 @@ class Check:
         return recorded and (bool(self.good and self.bad) or bool(self.live))
 
 
+_SUBNET = "tests/unit/verify/test_subnet_live.py"
+_DIAGS = "infiniband-diags-44.0"
 _IN_NAMESPACES = "tests/lab/test_verify_in_namespaces.py"
 
 CHECKS = {
@@ -61,6 +63,20 @@ CHECKS = {
             (("lldpd-1.0.16-json0-good.txt", "recorded"), ("lldpd-1.0.16-json-good.txt", "recorded")),
             (("lldpd-1.0.16-json0-swapped.txt", "recorded"), ("lldpd-1.0.16-no-daemon.err", "recorded")),
             _IN_NAMESPACES,
+        ),
+        Check(
+            "ib-links",
+            "state, lanes and speed of every link of an InfiniBand subnet (ibnetdiscover, iblinkinfo)",
+            ((f"{_DIAGS}-ibnetdiscover-good.txt", "recorded"), (f"{_DIAGS}-iblinkinfo-good.txt", "recorded")),
+            ((f"{_DIAGS}-ibnetdiscover-faults.txt", "recorded"), (f"{_DIAGS}-iblinkinfo-faults.txt", "recorded")),
+            _SUBNET,
+        ),
+        Check(
+            "subnet-manager",
+            "who manages the subnet, seen from each host that should (sminfo, systemctl)",
+            ((f"{_DIAGS}-sminfo-good.txt", "recorded"),),
+            ((f"{_DIAGS}-sminfo-none.err", "recorded"),),
+            _SUBNET,
         ),
         Check(
             "ports",

@@ -100,6 +100,14 @@ class GatewayWanted:
 
 
 @dataclass(frozen=True)
+class SubnetWanted:
+    """An InfiniBand fabric as designed: who manages it, master first, and whose port each adapter's name stands for."""
+
+    managers: tuple[str, ...]
+    nodes: Mapping[str, End]
+
+
+@dataclass(frozen=True)
 class Cable:
     """One cable; a is the host's or the leaf's end, b the leaf's or the spine's."""
 
@@ -118,6 +126,7 @@ class Wanted:
     Attributes:
         mark: what a cable has to carry, and on whose word.
         cooling, watch: None where the environment has no cooling agent and no Prometheus.
+        subnet: of an InfiniBand fabric, whose switches nobody logs in to; None where the fabric is routed.
     """
 
     hosts: Mapping[str, HostWanted]
@@ -127,6 +136,7 @@ class Wanted:
     cooling: CoolingExpectation | None = None
     watch: WatchExpectation | None = None
     gateways: Mapping[str, GatewayWanted] = field(default_factory=dict)
+    subnet: SubnetWanted | None = None
 
     @property
     def rate_floor(self) -> float:
@@ -153,6 +163,10 @@ class Wanted:
     def devices(self) -> tuple[str, ...]:
         """Return all names: hosts first, then switches and gateways."""
         return (*self.hosts, *self.switches, *self.gateways)
+
+    def asked(self) -> tuple[str, ...]:
+        """Return those that can be logged in to."""
+        return self.devices() if self.subnet is None else tuple(self.hosts)
 
     def port(self, end: End) -> PortWanted | None:
         """Return what is designed at an end, or None when the design has nothing there."""
@@ -210,5 +224,6 @@ def read(
     }
     gateways = {name: GatewayWanted(**vars(row)) for name, row in expectations.gateways.items()}
     mark = marks.mark(expectations, baseline)
-    cooling, watch = expectations.cooling, expectations.watch
-    return Wanted(hosts, switches, expectations.time_offset_ms, mark, cooling, watch, gateways)
+    cooling, watch, found = expectations.cooling, expectations.watch, expectations.subnet
+    subnet = SubnetWanted(found.managers, found.nodes) if found is not None else None
+    return Wanted(hosts, switches, expectations.time_offset_ms, mark, cooling, watch, gateways, subnet)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from supernode.records import Finding, Verdict
-from supernode.verify import cabling, collectives, cooling, gpus, rate, scheduler, tunnel, watch
+from supernode.verify import cabling, collectives, cooling, gpus, rate, scheduler, subnet, tunnel, watch
 from supernode.verify.expected import HostWanted, PortWanted, Wanted
 from supernode.verify.facts import fib
 from supernode.verify.facts.device import DeviceFacts, Facts, next_host
@@ -23,7 +23,7 @@ Gate = Callable[[Wanted, Facts], list[Finding]]
 
 def reach(wanted: Wanted, facts: Facts) -> list[Finding]:
     """Every device answers on its management address, with the key that the engine pinned."""
-    return [_reach(name, facts.of(name)) for name in wanted.devices()]
+    return [_reach(name, facts.of(name)) for name in wanted.asked()]
 
 
 def _reach(name: str, seen: DeviceFacts) -> Finding:
@@ -239,17 +239,24 @@ def _clock(name: str, limit_ms: float, seen: DeviceFacts) -> Finding:
     return Finding("time", name, verdict, want, found, evidence=(f"source {report.source}, stratum {report.stratum}",))
 
 
+def _routed(gate: Gate) -> Gate:
+    """Return a gate that has no place in an InfiniBand fabric: nothing there has an address or a route."""
+    return lambda wanted, facts: [] if wanted.subnet is not None else gate(wanted, facts)
+
+
 GATES: dict[str, Gate] = {
     "reach": reach,
     "tunnel": tunnel.gate,
     "identity": identity,
     "image": image,
     "cabling": cabling.gate,
-    "ports": ports,
-    "rails": rails,
-    "mtu": mtu,
-    "rate": rate.gate,
-    "fib": ecmp,
+    "ib-links": subnet.links,
+    "subnet-manager": subnet.managers,
+    "ports": _routed(ports),
+    "rails": _routed(rails),
+    "mtu": _routed(mtu),
+    "rate": _routed(rate.gate),
+    "fib": _routed(ecmp),
     "time": clock,
     "gpus": gpus.gate,
     "collectives": collectives.gate,

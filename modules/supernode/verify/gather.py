@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 
 from supernode.records import Event, State
+from supernode.verify import subnet
 from supernode.verify.expected import End, Wanted
 from supernode.verify.facts import device, flows
 from supernode.verify.facts.device import DeviceFacts, Facts
@@ -47,14 +48,16 @@ def gather(
         cut: breaks every connection; called on Ctrl-C, so that no thread waits for an answer nobody wants.
     """
     started = time.time()
-    runs = {name: connect(name) for name in wanted.devices()}
+    runs = {name: connect(name) for name in wanted.asked()}
     devices: dict[str, DeviceFacts] = {}
     with _pool(AT_ONCE, cut) as pool:
         jobs = {pool.submit(_ask, wanted, name, run, on_event, patience_s): name for name, run in runs.items()}
         for job in as_completed(jobs):
             devices[jobs[job]] = job.result()
+    if wanted.subnet is not None:
+        return subnet.spread(wanted, Facts({name: devices[name] for name in wanted.asked()}, (), started))
     measured = [row for step in (1, -1) for row in _round(wanted, devices, runs, step, on_event, cut)]
-    return Facts({name: devices[name] for name in wanted.devices()}, tuple(measured), started)
+    return Facts({name: devices[name] for name in wanted.asked()}, tuple(measured), started)
 
 
 @contextmanager

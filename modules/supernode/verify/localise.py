@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from supernode.records import Finding, Verdict
 from supernode.units import format_rate
-from supernode.verify import cabling, rate, recable, tunnel
+from supernode.verify import cabling, rate, recable, subnet, tunnel
 from supernode.verify.cabling import text
 from supernode.verify.expected import Cable, End, Wanted
 from supernode.verify.facts import fib
@@ -210,9 +210,10 @@ def _miscabled(case: Case) -> Iterator[Cause]:
         ends = frozenset(end for cable in group.cables for end in (cable.a, cable.b))
         moved = frozenset(partner for _, partner in group.observed if partner is not None)
         evidence = [f"{c.id} is designed to join {text(c.a)} and {text(c.b)}" for c in group.cables]
-        evidence += [f"LLDP: {text(end)} is joined to {text(partner)}" for end, partner in group.observed if partner]
+        by = "the subnet" if case.wanted.subnet is not None else "LLDP"
+        evidence += [f"{by}: {text(end)} is joined to {text(partner)}" for end, partner in group.observed if partner]
         hint = "; then ".join(map(str, group.steps))
-        hint += f" (LLDP cannot tell it from this, which cures it as well: {group.also})" if group.also else ""
+        hint += f" ({by} cannot tell it from this, which cures it as well: {group.also})" if group.also else ""
         yield Cause(
             group.what, _CABLING, hint, tuple(c.id for c in group.cables), ends | moved, evidence=tuple(evidence)
         )
@@ -254,6 +255,17 @@ def _silent(case: Case) -> Iterator[Cause]:
         if why:
             what = f"LLDP on {name} does not answer: {why}"
             yield Cause(what, _CABLING, "systemctl status lldpd", devices=frozenset((name,)), checks=_CABLING)
+
+
+def _unwalked(case: Case) -> Iterator[Cause]:
+    """Yield the one cause where no manager's host saw the subnet: nothing is known of any cable."""
+    if case.wanted.subnet is None or subnet.walker(case.wanted, case.facts):
+        return
+    seen = {name: case.facts.of(name) for name in case.wanted.subnet.managers}
+    why = tuple(f"{name}: {row.unseen.get('subnet') or row.why or 'not seen'}" for name, row in seen.items())
+    what = "no subnet manager's host saw the subnet, so nothing is known of its cables"
+    checks = frozenset(("cabling", "ib-links"))
+    yield Cause(what, checks, subnet.HINT, devices=frozenset(case.wanted.devices()), evidence=why, checks=checks)
 
 
 def _misconfigured(case: Case) -> Iterator[Cause]:
@@ -399,6 +411,7 @@ def _lost_gpus(case: Case) -> Iterator[Cause]:
 _SOURCES: tuple[Source, ...] = (
     _cut_off,
     _unreached,
+    _unwalked,
     _strangers,
     _miscabled,
     _missing,

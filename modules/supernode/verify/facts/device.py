@@ -11,7 +11,20 @@ from typing import Any, TypeVar
 
 from supernode.clients.slurm import Node
 from supernode.verify.expected import HostWanted, Wanted
-from supernode.verify.facts import clock, collectives, fib, gpus, identity, lldp, ping, ports, scraped, slurm, tunnel
+from supernode.verify.facts import (
+    clock,
+    collectives,
+    fib,
+    gpus,
+    identity,
+    infiniband,
+    lldp,
+    ping,
+    ports,
+    scraped,
+    slurm,
+    tunnel,
+)
 from supernode.verify.facts.flows import Measured
 from supernode.verify.facts.raw import NotSeenError, Raw, answers
 
@@ -27,6 +40,7 @@ class DeviceFacts:
         reached: the device answered on its management address with its pinned key.
         sweeps: by (port, "leaf" or "peer"); of a gateway by ("tunnel" or "wan", "peer").
         tunnel: of a gateway alone.
+        subnet: the InfiniBand subnet, from a host that manages it.
     """
 
     name: str
@@ -45,6 +59,7 @@ class DeviceFacts:
     node: Node | None = None
     unseen: Mapping[str, str] = field(default_factory=dict)
     tunnel: tunnel.Tunnel | None = None
+    subnet: infiniband.SubnetFacts | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +93,8 @@ def request(wanted: Wanted, name: str, patience_s: float = PATIENCE_S) -> dict[s
         return {"commands": tunnel.commands(wanted.gateways[name], wanted.gateways[wanted.gateways[name].peer])}
     rows = host.ports if host is not None else wanted.switches[name].ports
     commands = {"addresses": ports.COMMAND, "lldp": lldp.COMMAND, "clock": clock.COMMAND, **identity.COMMANDS}
+    if wanted.subnet is not None and name in wanted.subnet.managers:
+        commands.update(infiniband.COMMANDS)
     if host is None:
         commands["routes"] = fib.COMMAND
     else:
@@ -89,7 +106,8 @@ def request(wanted: Wanted, name: str, patience_s: float = PATIENCE_S) -> dict[s
     if host is not None and host.collectives is not None:
         commands["rdma"] = collectives.COMMAND
         files.update(collectives.files(host.collectives.files))
-    return {"commands": commands, "files": files, "wait_lldp": len(rows), "patience_s": patience_s}
+    heard = len(rows) if wanted.subnet is None else 0
+    return {"commands": commands, "files": files, "wait_lldp": heard, "patience_s": patience_s}
 
 
 def _services(wanted: Wanted, name: str) -> dict[str, tuple[str, ...]]:
@@ -164,6 +182,7 @@ def parse(name: str, text: str) -> DeviceFacts:
         node=seen("node", lambda: slurm.read(raw["node"])) if "node" in raw else None,
         collectives=seen("collectives", lambda: collectives.parse(raw)) if "rdma" in raw else None,
         unseen=unseen,
+        subnet=seen("subnet", lambda: infiniband.parse(raw)) if "ibnetdiscover" in raw else None,
     )
 
 
