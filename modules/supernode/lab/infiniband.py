@@ -198,7 +198,8 @@ class SubnetPlant(Cables):
         environ = {
             **os.environ,
             "LD_PRELOAD": str(LIBRARIES / DRIVER[-1]),
-            "IBSIM_SERVER_NAME": "127.0.0.1",
+            # Never by the loopback: the simulator's socket keeps the address that it answered from for its next client.
+            "IBSIM_SERVER_NAME": str(self.artefacts.site.gateway.ip),
             "IBSIM_SERVER_PORT": str(PORT),
             "SIM_HOST": device,
         }
