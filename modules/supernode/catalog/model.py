@@ -126,6 +126,11 @@ class ServerKind:
         """Whose driver the accelerators want: "nvidia", or "" where that is not known."""
         return _GPU_VENDORS.get(self.gpu_id.partition(":")[0], "") if self.gpus else ""
 
+    @property
+    def own_ports(self) -> bool:
+        """Whether the rails are the accelerators' own ports, which the host's kernel does not see."""
+        return any(nic.pci in self.gpu_pci for nic in self.nics)
+
 
 @dataclass(frozen=True)
 class SwitchKind:

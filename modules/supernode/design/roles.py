@@ -22,7 +22,8 @@ def _everybody(_design: Design, _host: Host) -> bool:
 
 
 def _routed(design: Design, host: Host) -> bool:
-    return not design.environment.fabric.infiniband and host.su > 0
+    # Ports that are the accelerators' own are none of the kernel's.
+    return not design.environment.fabric.infiniband and host.su > 0 and not design.server_kind(host).own_ports
 
 
 def _nothing(_design: Design, _host: Host) -> Mapping[str, Any]:
