@@ -128,9 +128,7 @@ class SubnetPlant(Cables):
         """Have two of a cable's four lanes run, or all."""
         cable = find(self.artefacts, target)
         (self.narrow.add if half else self.narrow.discard)(cable.cable)
-        self._plug(cable)
-        if not half:
-            self._allow(*self.far[cable.cable], ALL_WIDTHS)
+        self._allow(*self.far[cable.cable], HALF_WIDTH if half else ALL_WIDTHS)
 
     def slow(self, target: str, factor: float) -> None:
         """Refuse: a link of this kind runs at fewer lanes, or not at all.
@@ -174,7 +172,13 @@ class SubnetPlant(Cables):
         )
 
     def _plug(self, cable: Cable) -> None:
-        """Make a cable's link what it should be now."""
+        """Make a cable's link what it should be now.
+
+        The simulator ends when it is to link two ports that allow no common width, so half the lanes are taken away
+        from a link that is there.
+        """
+        if cable.cable in self.narrow:
+            self._allow(*self.far[cable.cable], ALL_WIDTHS)
         self._unplug(cable)
         if cable.cable in self.missing or cable.a_device in self.dark:
             return

@@ -81,7 +81,10 @@ def test_half_width_is_set_at_the_switch_and_again_after_every_start(plant):
     plant.power("gpu-001", on=False)
     plant.told.clear()
     plant.power("gpu-001", on=True)
-    assert ("su01-leaf0", "p1", infiniband.HALF_WIDTH) in plant.told
+    port = ("su01-leaf0", "p1")
+    link = 'Link "gpu-001 ibsim0"[1] "su01-leaf0"[1]'
+    steps = [row for row in plant.told if row == link or row[:2] == port]
+    assert steps == [(*port, infiniband.ALL_WIDTHS), link, (*port, infiniband.HALF_WIDTH)]
     plant.halve("C00001", half=False)
     assert plant.told[-1] == ("su01-leaf0", "p1", infiniband.ALL_WIDTHS)
 
