@@ -18,7 +18,7 @@ def lab():
     return design.build(spec.read({"environment": LAB.read_text()}))
 
 
-CONCERNED = ("base_system", "time_synced", "rails", "gpu_driver", "collectives", "node_exporter")
+CONCERNED = ("base_system", "time_synced", "rails", "gpu_driver", "collectives", "node_exporter", "slurm_node")
 
 
 def errors(specs, variables, concerned=CONCERNED):
