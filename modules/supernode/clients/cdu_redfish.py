@@ -97,10 +97,8 @@ class _Reader:
         groups = (leaks or {}).get("LeakDetectorGroups") or ()
         if rows := [row for group in groups for row in group.get("Detectors") or ()]:
             return tuple(_detector(row) for row in rows)
-        for path in paths.chassis:
-            if found := await self._collection(await self.client.find(path)):
-                return found
-        return await self._collection(leaks)
+        found = [row for path in paths.chassis for row in await self._collection(await self.client.find(path))]
+        return tuple(found) or await self._collection(leaks)
 
     async def _collection(self, holder: Json | None) -> tuple[Detector, ...]:
         path = _link(holder or {}, "LeakDetectors")

@@ -50,7 +50,8 @@ def parse(line: str) -> Node:
     """
     if _ABSENT.search(line):
         return Node(line.split()[1], known=False)
-    fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
+    # Where a reason holds words such as State=, they are its author's.
+    fields = dict(word.split("=", 1) for word in line.partition(" Reason=")[0].split() if "=" in word)
     if "NodeName" not in fields or "State" not in fields:
         raise ValueError(f"no node of scontrol: {line[:80]!r}")
     why = _REASON.search(line)

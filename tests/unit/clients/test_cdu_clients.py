@@ -257,6 +257,20 @@ def test_detectors_are_found_in_the_chassis_and_where_they_stood_before(tmp_path
     assert read_redfish(tmp_path, before).detectors == (Detector("Tray", "absent"),)
 
 
+def test_a_wet_detector_is_found_in_whichever_chassis_of_the_unit_it_stands(tmp_path):
+    rack = f"{V1}/Chassis/Manifold"
+    two = changed(
+        {
+            f"{UNIT}/LeakDetection": at(f"{UNIT}/LeakDetection"),
+            UNIT: MOCKUP[UNIT] | {"Links": {"Chassis": [at(f"{V1}/Chassis/CDU"), at(rack)]}},
+            rack: {"LeakDetectors": at(f"{rack}/LeakDetectors")},
+            **listed(f"{rack}/LeakDetectors", "Rope"),
+            f"{rack}/LeakDetectors/Rope": at(f"{rack}/LeakDetectors/Rope") | {"DetectorState": "Critical"},
+        }
+    )
+    assert read_redfish(tmp_path, two).detectors == (Detector("Moisture", "warning"), Detector("Rope", "critical"))
+
+
 def test_no_detector_at_all_is_no_sign_of_health(tmp_path):
     bare = changed({f"{UNIT}/LeakDetection": at(UNIT), f"{V1}/Chassis/CDU": at(UNIT)})
     assert "cdu2 shows no leak detector" in cdu.objections(read_redfish(tmp_path, bare), MINIMUM)

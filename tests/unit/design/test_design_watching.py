@@ -84,6 +84,14 @@ def test_rules_count_what_the_design_has_and_every_alert_is_expected_by_name():
     assert [group["name"] for group in plain["groups"]] == ["targets"]
 
 
+def test_every_state_of_a_detector_but_dry_raises_an_alert():
+    from supernode.telemetry.metrics import DETECTOR_STATES
+
+    text = placed(built())["/etc/prometheus/supernode-rules.yml"]
+    said = {state for found in re.findall(r'detector_state{state=~"([^"]+)"', text) for state in found.split("|")}
+    assert said == set(DETECTOR_STATES) - {"ok"}
+
+
 def test_every_metric_that_a_rule_names_is_one_that_the_agent_serves():
     from supernode.telemetry import metrics, settings
     from supernode.telemetry.seen import Seen

@@ -13,9 +13,12 @@ from supernode.verify.facts import gpus
 from supernode.verify.facts import slurm as facts
 from supernode.verify.facts.device import DeviceFacts, Facts, request
 from supernode.verify.facts.raw import NotSeenError, Raw
+from supernode.verify.marks import Mark
 
 SAMPLES = Path(__file__).parent / "samples"
-WANTED = Wanted({"gpu-001": HostWanted("r01u01", "", "", "", {}, gres="gpu:8")}, {}, Milliseconds(100), 0.9)
+WANTED = Wanted(
+    {"gpu-001": HostWanted("r01u01", "", "", "", {}, gres="gpu:8")}, {}, Milliseconds(100), Mark(0.9, "contract")
+)
 
 
 def sample(name, rc=0):
@@ -58,13 +61,15 @@ def test_a_controller_that_does_not_answer_is_not_a_node_that_is_ill():
 
 
 def test_another_count_than_designed_is_told():
-    wanted = Wanted({"gpu-001": HostWanted("r01u01", "", "", "", {}, gres="gpu:4")}, {}, Milliseconds(100), 0.9)
+    wanted = Wanted(
+        {"gpu-001": HostWanted("r01u01", "", "", "", {}, gres="gpu:4")}, {}, Milliseconds(100), Mark(0.9, "contract")
+    )
     row = judged(sample("idle.txt"), wanted)
     assert (row.verdict, row.found) == (Verdict.FAIL, "it offers gpu:8")
 
 
 def test_a_host_that_is_no_node_is_not_asked():
-    bare = Wanted({"head-001": HostWanted("r04u01", "", "", "", {})}, {}, Milliseconds(100), 0.9)
+    bare = Wanted({"head-001": HostWanted("r04u01", "", "", "", {})}, {}, Milliseconds(100), Mark(0.9, "contract"))
     assert "node" not in request(bare, "head-001")["commands"]
     assert gates.GATES["scheduler"](bare, Facts({})) == []
     assert request(WANTED, "gpu-001")["commands"]["node"][-1] == "gpu-001"
@@ -89,7 +94,7 @@ def test_who_closed_a_node_is_told_apart(name, states, user, by_hand):
 def test_a_lost_accelerator_explains_the_node_that_slurm_does_not_take():
     addresses = ("0000:1b:00.0", "0000:43:00.0")
     host = HostWanted("r01u01", "", "", "", {}, GpusWanted("570.1", addresses), "gpu:2")
-    wanted = Wanted({"gpu-001": host}, {}, Milliseconds(100), 0.9)
+    wanted = Wanted({"gpu-001": host}, {}, Milliseconds(100), Mark(0.9, "contract"))
     left = gpus.Gpus(addresses[:1], (gpus.Gpu(0, addresses[0], "H100", "u", "570.1", True),))
     node = slurm.parse((SAMPLES / "slurm-22.05.8-not-registered.txt").read_text())
     seen = Facts({"gpu-001": DeviceFacts("gpu-001", reached=True, gpus=left, node=node)})
@@ -98,6 +103,13 @@ def test_a_lost_accelerator_explains_the_node_that_slurm_does_not_take():
     assert (one.verdict, other.verdict) == (Verdict.FAIL, Verdict.UNKNOWN)
     assert one.cause == other.cause
     assert "GPU 1 at 0000:43:00.0 is gone from the bus" in one.cause
+
+
+def test_words_of_a_reason_are_its_authors_and_no_state():
+    line = (SAMPLES / "slurm-22.05.8-drained-by-hand.txt").read_text()
+    node = slurm.parse(line.replace("DIMM looks odd", "hold till State=IDLE and Gres=gpu:8"))
+    assert node.states == {"IDLE", "DRAIN"}
+    assert node.by_hand
 
 
 def test_what_is_no_node_is_not_read_as_one():

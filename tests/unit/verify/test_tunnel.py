@@ -1,6 +1,7 @@
 """The check of a tunnel, on recorded output of the real tools, and on each thing that can be wrong alone."""
 
 import dataclasses
+import json
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -79,6 +80,15 @@ def test_what_they_printed_on_one_that_is_not():
     assert found.age_s is None
     assert not found.closed
     assert found.counters == {}
+
+
+def test_a_counter_by_which_no_rule_drops_keeps_no_data_on_its_site():
+    document = json.loads(sample(f"{NFT}-good.txt").out)
+    rows = [row for row in document["nftables"] if row.get("rule", {}).get("chain") != "private"]
+    loose = {**raw(), seeing.FIREWALL: Raw(0, json.dumps({"nftables": rows}))}
+    row = judged(home=seen(tunnel=seeing.parse(loose)))["gw-home"]
+    assert row.verdict is Verdict.FAIL
+    assert "no rule that keeps data on its site: scans" in " ".join(row.evidence)
 
 
 def test_an_interface_that_is_gone_had_no_handshake_and_a_tool_that_fails_was_not_seen():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from supernode.verify.facts import fib, ping
 from supernode.verify.facts.raw import NotSeenError, Raw
@@ -22,7 +22,8 @@ class Tunnel:
     Attributes:
         age_s: seconds since the last handshake; None when there was none.
         closed: the chain that forwards drops what no rule accepts.
-        counters: packets that each named counter has counted.
+        counters: packets that each named counter has counted, of those by which a rule drops: one that no rule uses
+            keeps nothing back.
     """
 
     age_s: float | None
@@ -52,9 +53,18 @@ def parse(raw: Mapping[str, Raw]) -> Tunnel:
     """
     rules = [row for row in raw[FIREWALL].json()["nftables"] if isinstance(row, dict)]
     chains = [row["chain"] for row in rules if "chain" in row]
-    counters = {row["counter"]["name"]: int(row["counter"]["packets"]) for row in rules if "counter" in row}
+    dropping = {name for row in rules if "rule" in row for name in _drops_by(row["rule"].get("expr") or ())}
+    named = (row["counter"] for row in rules if "counter" in row)
+    counters = {row["name"]: int(row["packets"]) for row in named if row["name"] in dropping}
     closed = any(chain.get("hook") == "forward" and chain.get("policy") == "drop" for chain in chains)
     return Tunnel(_age(raw[HANDSHAKES], raw["now"]), closed, counters)
+
+
+def _drops_by(statements: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the named counters of a rule that drops."""
+    if not any("drop" in row for row in statements):
+        return []
+    return [row["counter"] for row in statements if isinstance(row.get("counter"), str)]
 
 
 def _age(handshakes: Raw, now: Raw) -> float | None:
