@@ -20,7 +20,7 @@ CONTROLLER, NODE = "slurm_controller", "slurm_node"
 NOT_VERIFIED = "supernode: not yet verified"  # how a node starts that the controller knows nothing of
 MUNGE_KEY = "munge.key"
 KEY_SOURCE = f"file:secrets/{MUNGE_KEY}"
-_FOLDER = "/etc/slurm"
+_FOLDER, _STATE = "/etc/slurm", "/var/lib/slurm/slurmctld"
 _DEVICES = {"nvidia": "/dev/nvidia"}
 _BASE = ("munge", "slurm-client")
 
@@ -59,7 +59,11 @@ def key(_design: Design, _host: Host) -> Sequence[Placed]:
 
 def controller_files(design: Design, _host: Host) -> Sequence[RenderedFile]:
     """Return the controller's files."""
-    return _files(design, CONTROLLER)
+    unit = render.text("slurm/slurmctld.conf.j2", state=_STATE)
+    return (
+        *_files(design, CONTROLLER),
+        RenderedFile("/etc/systemd/system/slurmctld.service.d/60-supernode.conf", unit, role=CONTROLLER),
+    )
 
 
 def node_files(design: Design, _host: Host) -> Sequence[RenderedFile]:
@@ -83,6 +87,7 @@ def _files(design: Design, role: str) -> tuple[RenderedFile, ...]:
     head, wanted = controller(design), design.environment.scheduler
     values = {
         "cluster": design.name,
+        "state": _STATE,
         "controller": head,
         "partition": wanted.partition if wanted else "",
         "nodes": [_node(design, run) for run in runs(nodes)],

@@ -53,6 +53,18 @@ def test_nodes_start_down_and_stay_down_until_a_run_resumes_them():
     ]
 
 
+def test_a_controller_that_starts_anew_knows_who_was_closed_by_whom_and_takes_partitions_from_its_file():
+    found, path = built(), "/etc/systemd/system/slurmctld.service.d/60-supernode.conf"
+    start = lines(found, path, "ExecStart=", "head-001")
+    assert start[0] == "ExecStart="  # Debian's own is taken back first
+    assert "-R" in start[1].split()
+    (state,) = lines(found, "/etc/slurm/slurm.conf", "StateSaveLocation=")
+    folder = state.removeprefix("StateSaveLocation=")
+    (before,) = lines(found, path, "ExecStartPre=", "head-001")
+    assert before.split()[2:] == [f"{folder}/part_state", f"{folder}/part_state.old"]
+    assert path not in {row.path for row in found.files("gpu-001")}
+
+
 def test_accelerators_are_counted_by_their_device_files():
     assert lines(built(), "/etc/slurm/gres.conf", "NodeName=") == [
         "NodeName=gpu-[001-009] Name=gpu File=/dev/nvidia[0-7]"
