@@ -110,7 +110,11 @@ def _link(cable: Cable, found: dict[End, LinkEnd]) -> Finding:
     wrong = list(dict.fromkeys(line for end, row in joined.items() for line in _faults(cable, row)))
     lines = tuple(f"{text(end)}: {_said(row)}" for end, row in joined.items())
     if not wrong:
-        return Finding("ib-links", cable.id, Verdict.PASS, want, _said(next(iter(joined.values()))))
+        # Lanes and speed are what was negotiated; whether anything is carried, the state alone says.
+        told = next((row for row in joined.values() if row.state), None)
+        if told is None:
+            return Finding("ib-links", cable.id, Verdict.UNKNOWN, want, "state not seen", evidence=lines, hint=HINT)
+        return Finding("ib-links", cable.id, Verdict.PASS, want, _said(told))
     hint = "see its error counters (ibqueryerrors); clean both plugs, else replace the cable, then the port"
     what = f"cable between {text(cable.a)} and {text(cable.b)}: {', '.join(wrong)}"
     return Finding("ib-links", cable.id, Verdict.FAIL, want, what, cables=(cable.id,), evidence=lines, hint=hint)

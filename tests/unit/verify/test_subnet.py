@@ -62,6 +62,14 @@ def test_a_slower_link_and_one_that_is_not_active_are_told(case):
     assert len(rows) == 32
 
 
+def test_a_link_whose_state_nobody_saw_is_not_taken_for_an_active_one(case):
+    # as a tool of another form would print it
+    other = Raw(0, subnets.answers()["iblinkinfo"].out.replace("==(", "--("), "")
+    rows = [row for row in wrong(case, {**subnets.answers(), "iblinkinfo": other}) if row.check == "ib-links"]
+    assert {row.place for row in rows} == set(case.cables())
+    assert {(row.verdict, row.found) for row in rows} == {(Verdict.UNKNOWN, "state not seen")}
+
+
 def test_an_adapter_that_was_never_named_is_a_stranger_at_its_cable(case):
     raw = subnets.answers()
     text = raw["ibnetdiscover"].out.replace("gpu-003 ibsim1", "MT4129 ConnectX7 Mellanox Technologies")
