@@ -182,7 +182,7 @@ class MachineResource:
                 where.warn(f"{name}: left as it is: {outcome.reason}")
             kept = old if "status" in old else _outputs(inputs, old, job, Outcome())
             return {**kept, "reason": outcome.reason}
-        outputs = _outputs(inputs, old, job, outcome)
+        outputs = _outputs(inputs, _let_go(old), job, outcome)
         if outcome.status != "ready":
             text = f"{name}: {outcome.status} in phase {outcome.phase}: {outcome.reason}"
             if inputs.get("strict") is True:
@@ -304,6 +304,11 @@ async def _runs_image(job: Job) -> bool:
     if found is not None:
         job.seen.image, job.seen.host_keys = found, keys
     return found == job.wanted.image and bool(found)
+
+
+def _let_go(old: Properties) -> Properties:
+    """Forget that the cooling held the machine: of what came of it now that holds only if it was said again."""
+    return {**old, "cooling": {}} if (old.get("cooling") or {}).get("verdict") == "held" else old
 
 
 def _outputs(inputs: Properties, old: Properties, job: Job | None, outcome: Outcome) -> dict[str, Any]:

@@ -87,6 +87,18 @@ def test_a_unit_that_does_not_answer_is_no_healthy_one(tmp_path, kind, monkeypat
     play(tmp_path, scenario, kind)
 
 
+def test_a_machine_that_then_fails_otherwise_is_not_said_to_be_held(tmp_path):
+    async def scenario(stand):
+        stand.hall.set_fault("leak", "r01", {"state": "critical"})
+        held = await stand.create()
+        assert held["cooling"]["verdict"] == "held"
+        out = await stand.update(held, identity={"board_serial": "of another machine", "chassis_serial": ""})
+        assert (out["status"], out["phase"]) == ("failed", "contact")
+        assert out["cooling"] == {}
+
+    play(tmp_path, scenario)
+
+
 def test_an_override_goes_on_and_is_recorded(tmp_path):
     async def scenario(stand):
         stand.hall.set_fault("leak", "r01", {"state": "critical"})
