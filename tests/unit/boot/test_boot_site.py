@@ -24,7 +24,7 @@ class Site(site.Site):
 
     def known(self):
         networks = {name: SimpleNamespace(cidr=ipaddress.ip_network(cidr)) for name, cidr in NETWORKS.items()}
-        environment = SimpleNamespace(site=SimpleNamespace(networks=SimpleNamespace(**networks)))
+        environment = SimpleNamespace(pools=["gpu"], networks_of=lambda _pool: SimpleNamespace(**networks))
         return SimpleNamespace(base=None, design=SimpleNamespace(environment=environment))
 
     def medium(self, host):
