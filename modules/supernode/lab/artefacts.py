@@ -154,7 +154,8 @@ def read(folder: Path) -> Artefacts:
         CouldNotRun: a file is missing or no table of the agreed columns, a cable ends nowhere or in a used port, or an
             address lies outside the lab's block.
     """
-    present = (*FILES, *((NETLIST,) if (folder / NETLIST).exists() else ()))
+    with roots_alone(folder.parent.name):
+        present = (*FILES, *((NETLIST,) if (folder / NETLIST).exists() else ()))
     texts = {name: _text(folder / name) for name in present}
     digest = hashlib.sha256()
     for name in present:

@@ -214,13 +214,13 @@ def test_a_machine_of_no_known_kind_is_listed(seen):
 
 
 def test_a_kind_is_found_by_gpus_and_ports_where_the_model_is_not_known(seen):
-    """Two kinds have the same shape, and then nobody guesses; with one, it is that."""
+    """Several kinds have the same shape, and then nobody guesses."""
     controller, host = seen.controllers["gpu-001"], seen.hosts["gpu-001"]
     from supernode.bringup.survey import pairing
 
     alone, host = replace(controller, vendor="", model=""), replace(host, vendor="", model="")
     shapes = [k for k in catalog.server_kinds() if catalog.server(k).gpus == 8 and catalog.server(k).cloud is None]
-    assert len(shapes) == 2
+    assert len(shapes) > 1
     assert pairing._kind(alone, host) == ""
     assert pairing._kind(controller, host) == "lab-gpu8"
 

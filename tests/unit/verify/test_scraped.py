@@ -197,3 +197,18 @@ def test_pages_are_fetched_until_nothing_is_pending():
         done = subprocess.run([sys.executable, "-c", script, "10", "waiting", url], capture_output=True, text=True)
         server.shutdown()
     assert json.loads(done.stdout)["pages"] == {url: "settled"}
+
+
+@pytest.mark.parametrize(
+    ("page", "waits"),
+    [
+        ('{"data":{"activeTargets":[]}}', True),  # as in the seconds after its start, before it has read their files
+        ('{"data":{"activeAlertmanagers":[],"droppedAlertmanagers":[]}}', True),
+        ('{"data":{"activeTargets":[{"labels":{},"health":"down"}]}}', True),
+        ('{"data":{"activeTargets":[{"labels":{},"health":"up"}]}}', False),
+        ('{"data":{"activeAlertmanagers":[{"url":"http://127.0.0.1:19093/api/v2/alerts"}]}}', False),
+    ],
+)
+def test_a_prometheus_that_has_just_started_is_given_a_moment(page, waits):
+    pending = scraped.watch_command(WATCH)[4]
+    assert bool(re.search(pending, page)) is waits

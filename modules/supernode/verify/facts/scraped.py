@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 PATIENCE_S = 15
 _STARTING = r'unit_state\{[^}]*state="starting"[^}]*\} 1'
 # Down counts as pending, too: a service that has just been started was down when it was scraped last.
-_UNSETTLED = r'"health":"(unknown|down)"'
+# One that has itself just been started reads the files of its targets some seconds later.
+_UNSETTLED = r'"health":"(unknown|down)"|"active(Targets|Alertmanagers)":\[\]'
 
 
 @dataclass(frozen=True)
