@@ -26,10 +26,10 @@ def settled(site, tries=20):
     return found
 
 
-def drained_with_their_findings(site, causes):
+def drained_with_their_findings(site, causes, besides=frozenset()):
     """Hosts with findings take no jobs, and say why; all others in service do.
 
-    `causes`: the beginning of the cause by host.
+    `causes`: the beginning of the cause by host; `besides`: hosts of which not all was seen.
     """
     found = settled(site)
     assert found
@@ -37,7 +37,7 @@ def drained_with_their_findings(site, causes):
         assert found[name].closed, found[name]
         assert found[name].reason.startswith(f"supernode: {cause}"[:60]), (found[name].reason, cause)
     spares = {name for name, row in found.items() if row.reason == "supernode: a spare"}
-    others = {name: row for name, row in found.items() if name not in causes and name not in spares}
+    others = {name: row for name, row in found.items() if name not in {*causes, *spares, *besides}}
     assert others
     assert {row.states for row in others.values()} == {frozenset(("IDLE",))}, others
 

@@ -17,6 +17,7 @@ import driver_steps
 import half_rate_steps
 import lab_site
 import pytest
+import scheduler_steps
 import secret_search
 import secret_watch
 import watch_steps
@@ -107,8 +108,10 @@ def test_swapped_and_slow_cable_are_named(site):
     assert "gpu-002" in swap["cause"]
     crawl = next(f for f in found if f["cables"] == [slow])
     assert slow in crawl["cause"]
-    parts = driver_steps.named(lab_site.last_run(site)["findings"]) | half_rate_steps.named(found, rows)
-    assert {f["cause"] for f in found} == {swap["cause"], crawl["cause"]} | parts
+    lost, half = driver_steps.named(lab_site.last_run(site)["findings"]), half_rate_steps.named(found, rows)
+    assert {f["cause"] for f in found} == {swap["cause"], crawl["cause"]} | lost | half
+    drained = {"gpu-002": swap["cause"], "gpu-005": min(lost), "gpu-006": crawl["cause"], "gpu-007": min(half)}
+    scheduler_steps.drained_with_their_findings(site, drained, besides={"gpu-001"})  # which could not ping gpu-002
     page = max((site.root / "runs" / NAME).glob("*/report.html")).read_text()
     assert all(cable in page for cable in (one, other, slow))
     watch_steps.spoil(site)  # after the bring-up: a wet or frozen unit holds its racks' machines
@@ -161,6 +164,7 @@ def test_mended_lab_ends_clean_and_a_second_run_changes_nothing(site):
         e for e in run["events"] if e["stage"] in ("provision", "configure") and e["state"] == "changed" and e["host"]
     ]
     assert changed == []
+    scheduler_steps.all_take_jobs(site)
 
 
 def verdicts(findings):

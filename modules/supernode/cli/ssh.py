@@ -59,7 +59,9 @@ def ssh(
     """
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
-        words = _words(folder, device, command or [], anyway=anyway)
+        command = command or []
+        command = command[1:] if command[:1] == ["--"] else command  # as many tools want it between the two
+        words = _words(folder, device, command, anyway=anyway)
         if not (as_text or as_json):
             _become(words)
     emit({"command": words}, as_json=as_json, text=lambda: shlex.join(words))
