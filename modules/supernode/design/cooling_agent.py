@@ -61,13 +61,22 @@ def _row(unit: CoolingUnit) -> Mapping[str, Any]:
     """Say how the agent reaches a unit: the password and the certificate's file are those that it is given."""
     row = {**unit.access(), "interval_s": interval_s(unit), "racks": list(unit.racks)}
     if unit.password:
-        row["password"] = f"file:{_GIVEN}/{unit.name}"
+        row["password"] = f"file:{_GIVEN}/{_secret(unit)}"
     if unit.ca:
-        row["ca"] = f"{_GIVEN}/{unit.name}-ca"
+        row["ca"] = f"{_GIVEN}/{_signer(unit)}"
     return row
+
+
+def _secret(unit: CoolingUnit) -> str:
+    """Return the name that a unit's password is placed under; no unit's name has a dot, so it is nobody else's."""
+    return f"{unit.name}.password"
+
+
+def _signer(unit: CoolingUnit) -> str:
+    return f"{unit.name}.ca"
 
 
 def placed(design: Design, _host: Host) -> Sequence[Placed]:
     """Return the units' passwords and the files that sign their certificates."""
-    rows = [Placed(unit.name, unit.password, UNIT) for unit in design.cooling if unit.password]
-    return rows + [Placed(f"{unit.name}-ca", unit.ca, UNIT) for unit in design.cooling if unit.ca]
+    rows = [Placed(_secret(unit), unit.password, UNIT) for unit in design.cooling if unit.password]
+    return rows + [Placed(_signer(unit), unit.ca, UNIT) for unit in design.cooling if unit.ca]

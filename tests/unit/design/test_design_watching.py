@@ -108,8 +108,8 @@ def test_secrets_are_placed_and_stand_in_no_file():
     host = found.hosts[0]
     assert {(row.name, row.source, row.unit) for row in roles.placed(found, host)} == {
         ("webhook", "file:secrets/hook", "prometheus-alertmanager.service"),
-        ("cdu2", "file:secrets/cdu2", "supernode-cooling.service"),
-        ("cdu2-ca", "ca.pem", "supernode-cooling.service"),
+        ("cdu2.password", "file:secrets/cdu2", "supernode-cooling.service"),
+        ("cdu2.ca", "ca.pem", "supernode-cooling.service"),
     }
     assert roles.placed(found, found.hosts[1]) == ()
     text = "".join(placed(found).values())
@@ -121,9 +121,16 @@ def test_secrets_are_placed_and_stand_in_no_file():
     for line in (
         "IPAddressDeny=any",
         "IPAddressAllow=198.18.2.201",
-        "LoadCredential=cdu2:/etc/supernode/credentials/cdu2",
+        "LoadCredential=cdu2.password:/etc/supernode/credentials/cdu2.password",
     ):
         assert line in drop_in.splitlines()
+
+
+def test_no_units_name_makes_its_password_somebody_elses():
+    named = SECTIONS.replace("name: cdu1", "name: cdu2-ca").replace("name: cdu2\n", "name: webhook\n")
+    found = built(named)
+    rows = roles.placed(found, found.hosts[0])
+    assert len({row.path for row in rows}) == len(rows) == 3
 
 
 def test_units_are_read_no_more_often_than_they_measure():
@@ -132,7 +139,7 @@ def test_units_are_read_no_more_often_than_they_measure():
         ("cdu1", 2.0, ["r01"]),
         ("cdu2", 5.0, ["r02"]),
     ]
-    assert units[1]["password"] == "file:/run/credentials/supernode-cooling.service/cdu2"
+    assert units[1]["password"] == "file:/run/credentials/supernode-cooling.service/cdu2.password"
 
 
 def test_expectations_survive_json():
