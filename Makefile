@@ -7,7 +7,7 @@ PYTEST := $(BIN)/pytest -p no:cacheprovider
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo env SUPERNODE_CACHE=$(or $(SUPERNODE_CACHE),$(HOME)/.cache/supernode))
 STAGE := tools/stage
 
-.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test core operations kills lies qemu bench clean
+.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test core operations kills lies qemu nccl bench clean
 
 help:  ## say what the targets are
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -57,6 +57,9 @@ lies: engine  ## a bring-up of twelve machines in the lab, each with a controlle
 
 qemu: setup  ## the deploy ISO in a virtual machine with UEFI, from an empty disk to a login, and by HTTP boot
 	@$(SUDO) $(PYTEST) -q -m qemu
+
+nccl: setup  ## our NCCL files read by the real library, without a GPU; fetches 344 MB
+	@.venv-uv/bin/uv run --frozen --extra nccl pytest -q -p no:cacheprovider tests/nccl
 
 bench: engine  ## ratios against named peers
 	@$(SUDO) $(BIN)/python -m pytest -q -s -o python_files='*.py' tests/bench -m ''
