@@ -135,7 +135,7 @@ def settle(
             raise CouldNotRun(head.name, "is not ready, and the scheduler's controller runs on it")
         key = folder.ssh_key_file.read_text(encoding="utf-8")
         said = asyncio.run(_told(design.environment.access.user, device, key, wanted))
-    except CouldNotRun as error:
+    except (CouldNotRun, ValueError) as error:  # a controller of a form that nobody knows is one that does not answer
         on_event(_event(head.name, State.FAILED, str(error)))
         cause = f"the scheduler's controller on {head.name} could not be told which nodes are verified: {error}"
         return [Finding(CHECK, head.name, Verdict.FAIL, "an answer of the controller", str(error), cause=cause)]

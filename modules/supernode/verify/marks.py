@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from supernode.verify.expected import Cable
 
 LEAST_COHORT = 4  # fewer cables have no median to be held against
+SURELY_WRONG = 0.6  # of the declared rate: half of it, or a lane less, is no matter of calibration
 BESIDE = 0.95  # of the cohort's median: what stays below it is worth a look, whatever the mark
 
 
@@ -28,17 +29,16 @@ class Mark:
 
     Attributes:
         source: where it comes from, for a person.
-        binding: what falls below fails; else it is advice.
+        binding: what falls below fails; else it is advice, down to SURELY_WRONG.
     """
 
     share: float
     source: str
     binding: bool = True
 
-    @property
-    def verdict(self) -> Verdict:
-        """What a cable gets that stays below."""
-        return Verdict.FAIL if self.binding else Verdict.ADVICE
+    def below(self, carried: float, declared: float) -> Verdict:
+        """Return what a cable gets that stays below; both in one unit."""
+        return Verdict.FAIL if self.binding or carried < SURELY_WRONG * declared else Verdict.ADVICE
 
 
 @dataclass(frozen=True)

@@ -121,9 +121,9 @@ def _flows(
     beside = (f"the median of its cohort ({marks.cohort(cable)}): {shown(median)}",) if median is not None else ()
     if slow:
         rows = [flow for reason in slow for flow in reason.flows]
-        found = shown(min(row.rate for row in rows if row.rate is not None))
-        evidence = (*map(line, rows), *beside)
-        return Finding("rate", cable.id, mark.verdict, want, found, cables=(cable.id,), evidence=evidence)
+        least = min(row.rate for row in rows if row.rate is not None)
+        evidence, verdict = (*map(line, rows), *beside), mark.below(least, cable.rate)
+        return Finding("rate", cable.id, verdict, want, shown(least), cables=(cable.id,), evidence=evidence)
     carried = _carried(cable, flows)
     if carried is None:
         lines = tuple(dict.fromkeys(line(row) for row in flows if row.rate is None))

@@ -63,7 +63,7 @@ def test_without_one_the_mark_is_computed_and_says_how():
 
 
 def test_a_computed_mark_is_advice_until_known_good_hosts_have_reached_it():
-    row = row_of(judged(slowed(computed(), 0.5)))
+    row = row_of(judged(slowed(computed(), 0.7)))
     assert row.verdict is Verdict.ADVICE
     assert "not calibrated on known-good hosts, so it is advice" in row.wanted
     assert CABLE in row.cause
@@ -73,6 +73,11 @@ def test_a_computed_mark_is_advice_until_known_good_hosts_have_reached_it():
     row = row_of(judged(slowed(computed(good), 0.5)))
     assert row.verdict is Verdict.FAIL
     assert "calibrated on 24 cables by run 20260101-1" in row.wanted
+
+
+@pytest.mark.parametrize("share", [0.5, 0.01])
+def test_half_a_rate_or_none_fails_whoever_has_reached_the_mark(share):
+    assert row_of(judged(slowed(computed(), share))).verdict is Verdict.FAIL
 
 
 def test_a_baseline_that_never_reached_the_mark_calibrates_nothing():
