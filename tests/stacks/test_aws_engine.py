@@ -11,7 +11,7 @@ from test_aws_components import TYPES, sent
 from supernode.bringup import inventory
 from supernode.errors import CouldNotRun
 
-pytestmark = [pytest.mark.engine, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.engine
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBurst"
 
 
