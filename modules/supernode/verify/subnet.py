@@ -19,7 +19,7 @@ from supernode.verify.facts.infiniband import LinkEnd, SubnetFacts
 from supernode.verify.facts.lldp import Neighbour
 from supernode.verify.facts.ports import Port
 
-ACTIVE = "Active"
+ACTIVE, WAITING = "Active", ("Initialize", "Armed")
 HINT = "on a subnet manager's host: systemctl status supernode-opensm, ibstat, ibnetdiscover"
 
 
@@ -116,6 +116,9 @@ def _link(cable: Cable, found: dict[End, LinkEnd]) -> Finding:
             return Finding("ib-links", cable.id, Verdict.UNKNOWN, want, "state not seen", evidence=lines, hint=HINT)
         return Finding("ib-links", cable.id, Verdict.PASS, want, _said(told))
     hint = "see its error counters (ibqueryerrors); clean both plugs, else replace the cable, then the port"
+    if all(row.state in WAITING for row in joined.values()) and all(line.startswith("is ") for line in wrong):
+        hint = "its lanes run: the manager has not brought it up. See /var/log/opensm.log on the manager's host;"
+        hint += " `systemctl kill -s HUP supernode-opensm` has it look again"
     what = f"cable between {text(cable.a)} and {text(cable.b)}: {', '.join(wrong)}"
     return Finding("ib-links", cable.id, Verdict.FAIL, want, what, cables=(cable.id,), evidence=lines, hint=hint)
 

@@ -59,6 +59,7 @@ def test_a_slower_link_and_one_that_is_not_active_are_told(case):
     assert "runs at EDR, not at HDR" in row.found
     rows = wrong(case, {**raw, "iblinkinfo": Raw(0, idle)})
     assert all("is Initialize, not Active" in row.found for row in rows)
+    assert all("the manager has not brought it up" in row.hint for row in rows)
     assert len(rows) == 32
 
 

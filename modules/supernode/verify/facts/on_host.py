@@ -91,6 +91,19 @@ def lldp(argv: list[str], wanted: int, patience_s: float) -> Answer:
     return answer
 
 
+def settled(argv: list[str], patience_s: float) -> Answer:
+    """Ask for the links of a subnet until its manager has brought all of them up or the patience ends.
+
+    A link that was plugged in a moment ago waits for the manager's next look.
+    """
+    until = time.monotonic() + patience_s
+    answer = run(argv)
+    while ("Initialize/" in answer["out"] or "Armed/" in answer["out"]) and time.monotonic() < until:
+        time.sleep(1)
+        answer = run(argv)
+    return answer
+
+
 def main() -> None:
     """Answer the request."""
     request = json.loads(base64.b64decode(sys.argv[1]))
@@ -100,6 +113,8 @@ def main() -> None:
         if "lldp" in commands:
             wait = (request.get("wait_lldp", 0), request.get("patience_s", 0))
             jobs["lldp"] = pool.submit(lldp, commands.pop("lldp"), *wait)
+        if "iblinkinfo" in commands:
+            jobs["iblinkinfo"] = pool.submit(settled, commands.pop("iblinkinfo"), request.get("patience_s", 0))
         jobs.update({key: pool.submit(run, argv) for key, argv in commands.items()})
         jobs.update({key: pool.submit(read, path) for key, path in request.get("files", {}).items()})
         answer = {key: job.result() for key, job in jobs.items()}
