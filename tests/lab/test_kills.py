@@ -68,7 +68,7 @@ def _holds(site, kill):
 
 
 @pytest.mark.operations
-@pytest.mark.parametrize("kill", _named(SHORT, core=("create", "ansible")))
+@pytest.mark.parametrize("kill", _named(SHORT, core=("ansible",)))
 def test_a_killed_run_is_made_whole_by_the_next(site, kill):
     _holds(site, kill)
 

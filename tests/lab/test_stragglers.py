@@ -53,7 +53,6 @@ def provisioned(run):
     return {f["place"]: f for f in run["findings"] if f["check"] == "provisioned"}
 
 
-@pytest.mark.core
 def test_the_run_ends_in_its_time_with_the_spare_active_and_both_named(site):
     site.supernode("lab", "start", NAME, timeout=600)
     site.supernode("allocate", NAME)
@@ -84,7 +83,6 @@ def test_the_run_ends_in_its_time_with_the_spare_active_and_both_named(site):
     assert all(text in page for text in (stand[DEAD]["slot"], stand[SILENT]["slot"], "POST code 0x92"))
 
 
-@pytest.mark.core
 def test_the_ports_of_both_slots_are_shut_on_every_leaf(site):
     found = design(site)
     leaves = [switch.name for switch in found.switches if switch.tier == "leaf"]
@@ -97,7 +95,6 @@ def test_the_ports_of_both_slots_are_shut_on_every_leaf(site):
         assert {host for port, host in hosts.items() if port not in up} == {DEAD, SILENT}
 
 
-@pytest.mark.core
 def test_pulumi_alone_changes_nothing(site):
     shell = f'eval "$({lab_site.SUPERNODE} shell {NAME} --print)"; '
     done = site.call("sh", "-ec", f"{shell} pulumi up -y -s {NAME} --expect-no-changes", timeout=300)
