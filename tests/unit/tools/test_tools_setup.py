@@ -95,12 +95,14 @@ def test_without_systemd_nothing_is_disabled(place):
     assert "systemctl" not in log
 
 
-def test_a_daemon_that_was_there_before_is_left_alone(place):
-    has(place, "lldpd")
+@pytest.mark.parametrize(("there", "fresh"), [("lldpd", "opensm"), ("opensm", "lldpd")])
+def test_a_daemon_that_was_there_before_is_left_alone(place, there, fresh):
+    has(place, there)
     done, log = setup(place)
     assert done.returncode == 0, done.stderr
     assert "apt-get" in log
-    assert "systemctl" not in log
+    assert f"disable {there}" not in log
+    assert f"systemctl -q disable {fresh}" in log
 
 
 def test_with_everything_there_nothing_is_installed(place):
