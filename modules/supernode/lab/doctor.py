@@ -73,6 +73,7 @@ PROGRAMS: Mapping[str, str] = {
     "zstd": "zstd",
     "dpkg-deb": "dpkg",
     "gpg": "gpg",
+    "gpg-agent": "gpg-agent",
     "chroot": "coreutils",
 }
 
