@@ -12,7 +12,7 @@ from supernode.verify import marks
 from supernode.verify.marks import Baseline, Mark
 
 if TYPE_CHECKING:
-    from supernode.design.expectations import Collectives, Expectations, HostPort, SwitchPort
+    from supernode.design.expectations import Collectives, Expectations, GatewayExpectation, HostPort, SwitchPort
     from supernode.design.observers import CoolingExpectation, WatchExpectation
 
 End = tuple[str, str]
@@ -83,23 +83,6 @@ class SwitchWanted:
 
 
 @dataclass(frozen=True)
-class GatewayWanted:
-    """One end of a tunnel as designed; see design.expectations.GatewayExpectation."""
-
-    peer: str
-    site: str
-    interface: str
-    inside: str
-    wan: str
-    public: str
-    mtu: int
-    wan_mtu: int
-    beyond: tuple[str, ...]
-    private: tuple[str, ...]
-    behind: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class SubnetWanted:
     """An InfiniBand fabric as designed: who manages it, master first, and whose port each adapter's name stands for."""
 
@@ -135,7 +118,7 @@ class Wanted:
     mark: Mark
     cooling: CoolingExpectation | None = None
     watch: WatchExpectation | None = None
-    gateways: Mapping[str, GatewayWanted] = field(default_factory=dict)
+    gateways: Mapping[str, GatewayExpectation] = field(default_factory=dict)
     subnet: SubnetWanted | None = None
 
     @property
@@ -222,8 +205,7 @@ def read(
         name: SwitchWanted({port: _switch_port(p) for port, p in row.ports.items()}, dict(row.fib))
         for name, row in expectations.switches.items()
     }
-    gateways = {name: GatewayWanted(**vars(row)) for name, row in expectations.gateways.items()}
     mark = marks.mark(expectations, baseline)
     cooling, watch, found = expectations.cooling, expectations.watch, expectations.subnet
     subnet = SubnetWanted(found.managers, found.nodes) if found is not None else None
-    return Wanted(hosts, switches, expectations.time_offset_ms, mark, cooling, watch, gateways, subnet)
+    return Wanted(hosts, switches, expectations.time_offset_ms, mark, cooling, watch, expectations.gateways, subnet)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network
+from typing import TYPE_CHECKING
 
 from supernode.records import Finding, Verdict
-from supernode.verify.expected import GatewayWanted, Wanted
+from supernode.verify.expected import Wanted
 from supernode.verify.facts import fib
 from supernode.verify.facts.device import DeviceFacts, Facts
 from supernode.verify.facts.ping import Ping
+
+if TYPE_CHECKING:
+    from supernode.design.expectations import GatewayExpectation
 
 FRESH_S = 180  # WireGuard sends nothing by an older handshake (https://www.wireguard.com/protocol/)
 CHECK = "tunnel"
@@ -20,7 +24,7 @@ def gate(wanted: Wanted, facts: Facts) -> list[Finding]:
     return [_gateway(name, row, facts.of(name)) for name, row in wanted.gateways.items()]
 
 
-def _gateway(name: str, row: GatewayWanted, seen: DeviceFacts) -> Finding:
+def _gateway(name: str, row: GatewayExpectation, seen: DeviceFacts) -> Finding:
     want = f"{row.mtu} bytes to {row.peer} inside the tunnel, {row.wan_mtu} on the WAN, no other way"
     if seen.tunnel is None or not seen.sweeps:
         why = seen.why if not seen.reached else "; ".join(f"{fact}: {text}" for fact, text in seen.unseen.items())
@@ -43,7 +47,7 @@ def narrow(seen: DeviceFacts) -> bool:
     return sweep is not None and sweep.small.passed and not sweep.full.passed
 
 
-def _carries(row: GatewayWanted, seen: DeviceFacts) -> Iterator[str]:
+def _carries(row: GatewayExpectation, seen: DeviceFacts) -> Iterator[str]:
     tunnel, wan = seen.sweeps.get(("tunnel", "peer")), seen.sweeps.get(("wan", "peer"))
     age = seen.tunnel.age_s if seen.tunnel else None
     last = f"last handshake {age:.0f} s ago" if age is not None else "no handshake ever"
@@ -66,7 +70,7 @@ def _why(ping: Ping) -> str:
     return f" ({ping.why})" if ping.why else ""
 
 
-def _ways(row: GatewayWanted, seen: DeviceFacts) -> Iterator[str]:
+def _ways(row: GatewayExpectation, seen: DeviceFacts) -> Iterator[str]:
     """Look at the kernel's table: each prefix of the other site, and each part of one, leads into the tunnel."""
     if seen.routes is None:
         yield f"its routes were not seen ({seen.unseen.get('routes', '')})"
@@ -81,7 +85,7 @@ def _ways(row: GatewayWanted, seen: DeviceFacts) -> Iterator[str]:
                 yield f"the way to {what} leads over {', '.join(ports) or 'nothing'}, not over {row.interface}"
 
 
-def _firewall(row: GatewayWanted, seen: DeviceFacts) -> Iterator[str]:
+def _firewall(row: GatewayExpectation, seen: DeviceFacts) -> Iterator[str]:
     tunnel = seen.tunnel
     if tunnel is None:
         return
@@ -92,7 +96,7 @@ def _firewall(row: GatewayWanted, seen: DeviceFacts) -> Iterator[str]:
         yield f"its firewall has no rule that keeps data on its site: {', '.join(missing)}"
 
 
-def _hint(row: GatewayWanted, seen: DeviceFacts) -> str:
+def _hint(row: GatewayExpectation, seen: DeviceFacts) -> str:
     wan = seen.sweeps.get(("wan", "peer"))
     if silent(seen) and wan is not None and wan.small.passed:
         return f"{row.peer} answers on the WAN: does the provider let the tunnel's UDP through?"

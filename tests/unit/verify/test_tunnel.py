@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from supernode.design.expectations import GatewayExpectation
 from supernode.records import Finding, Verdict
 from supernode.units import Milliseconds
 from supernode.verify import localise, tunnel
-from supernode.verify.expected import GatewayWanted, HostWanted, Wanted
+from supernode.verify.expected import HostWanted, Wanted
 from supernode.verify.facts import fib
 from supernode.verify.facts import tunnel as seeing
 from supernode.verify.facts.device import DeviceFacts, Facts
@@ -20,10 +21,10 @@ from supernode.verify.marks import Mark
 
 SAMPLES = Path(__file__).with_name("samples")
 WG, NFT = "wireguard-tools-1.0.20210914-handshakes", "nftables-1.0.6-ruleset"
-HOME = GatewayWanted(
+HOME = GatewayExpectation(
     "gw-branch", "home", "wg0", "198.19.0.5", "198.19.6.2", "", 1340, 1400, ("198.19.2.0/23",), ("scans",), ()
 )
-BRANCH = GatewayWanted(
+BRANCH = GatewayExpectation(
     "gw-home", "branch", "wg0", "198.19.2.1", "198.19.6.10", "198.19.6.10", 1340, 1400,
     ("198.19.0.0/24",), ("scans",), ("edge-001",),
 )  # fmt: skip

@@ -10,7 +10,7 @@ from supernode.verify.facts import fib, ping
 from supernode.verify.facts.raw import NotSeenError, Raw
 
 if TYPE_CHECKING:
-    from supernode.verify.expected import GatewayWanted
+    from supernode.design.expectations import GatewayExpectation
 
 HANDSHAKES, FIREWALL = "handshakes", "firewall"
 
@@ -31,7 +31,7 @@ class Tunnel:
     counters: Mapping[str, int] = field(default_factory=dict)
 
 
-def commands(mine: GatewayWanted, peer: GatewayWanted) -> dict[str, tuple[str, ...]]:
+def commands(mine: GatewayExpectation, peer: GatewayExpectation) -> dict[str, tuple[str, ...]]:
     """Return what one gateway is asked; `latest-handshakes` shows no key but the peer's public one."""
     found: dict[str, tuple[str, ...]] = {
         HANDSHAKES: ("sudo", "-n", "wg", "show", mine.interface, "latest-handshakes"),
