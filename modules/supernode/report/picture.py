@@ -58,9 +58,8 @@ def draw(design: Design, findings: Iterable[Finding]) -> Picture:
     anchors = _anchors(boxes, links, names)
     width = max(box.x + box.width for box in boxes.values()) + _MARGIN
     height = _HOST_Y + _HOST_H + 34
-    parts = [
-        f'<svg class="fabric" viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}" role="img">'
-    ]
+    size = f'viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}" style="--drawn: {width:.0f}px"'
+    parts = [f'<svg class="fabric" {size} role="img">']
     parts += _racks(hosts, boxes)
     parts += [
         _cable(link, states[link.cable], anchors) for link in sorted(links, key=lambda row: _drawn_late(states, row))

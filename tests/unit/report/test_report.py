@@ -147,6 +147,27 @@ def test_every_cable_is_drawn_with_both_ends_and_its_state(run, design):
     Xml.fromstring(drawn.svg)  # noqa: S314 - our own
 
 
+def test_the_whole_fabric_is_on_the_page_whatever_stands_beside_it(run):
+    whole = designing.build(
+        spec.read({"environment": (ROOT / "inventories" / "lab" / "environment.yml").read_text()}, name="lab")
+    )
+    tree = Xml.fromstring(picture.draw(whole, run.findings).svg)  # noqa: S314 - our own
+    width = float(tree.get("viewBox").split()[2])
+    right = {
+        box.findtext("title").split("\n")[0]: _right(box.find("rect"))
+        for box in tree.iter("g")
+        if box.find("title") is not None
+    }
+    assert {"head-001", "su01-leaf7"} <= set(right)
+    assert max(right.values()) < width
+    assert tree.get("style") == f"--drawn: {width:.0f}px", "the page shrinks it by this, and never cuts it off"
+    assert "max-width: var(--drawn)" in html.render(run, whole)
+
+
+def _right(rect: Xml.Element) -> float:
+    return float(rect.get("x")) + float(rect.get("width"))
+
+
 def test_a_large_fabric_shows_the_hosts_that_are_not_well(run, design, monkeypatch):
     monkeypatch.setattr(picture, "MOST_HOSTS", 4)
     drawn = picture.draw(design, run.findings)
