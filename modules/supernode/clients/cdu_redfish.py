@@ -10,11 +10,10 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
-from supernode.clients import redfish, secrets
+from supernode.clients import cdu_leaks, redfish, secrets
 from supernode.clients.answer import MISSHAPEN, Json, misshapen
-from supernode.clients.cdu import Access, Detector, Reading, State, reading
+from supernode.clients.cdu import Access, Reading, reading
 from supernode.clients.patience import Patience
 from supernode.clients.redfish import Redfish
 from supernode.clients.tries import Tries
@@ -31,7 +30,6 @@ _CONNECTOR: Mapping[str, tuple[str, float, Merge]] = {
     "SupplyPressurekPa": ("supply_pressure_pascals", 1000.0, min),
     "ReturnPressurekPa": ("return_pressure_pascals", 1000.0, min),
 }
-_STATES: Mapping[str, State] = {state.lower(): state for state in get_args(State)}
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,8 @@ class _Reader:
         told["heat_removed_watts"] = _merged(secondary or primary, "HeatRemovedkW", 1000.0, sum)
         for number, path in enumerate(paths.pumps, 1):
             told[f"pump{number}_speed_ratio"] = _excerpt(await self.client.get(path), "PumpSpeedPercent", 0.01)
-        return reading(self.access, told, await self._detectors(paths), await self._measured(secondary))
+        detectors = await cdu_leaks.read(self.client, paths.leaks, paths.chassis)
+        return reading(self.access, told, detectors, await self._measured(secondary))
 
     async def _measured(self, connectors: list[Json]) -> str:
         """Return when the flow was measured, as the sensor behind it says."""
@@ -90,27 +89,6 @@ class _Reader:
         source = next((str(flow["DataSourceUri"]) for flow in flows if flow.get("DataSourceUri")), "")
         sensor = await self.client.find(source) if source else None
         return str((sensor or {}).get("ReadingTime") or "")
-
-    async def _detectors(self, paths: _Paths) -> tuple[Detector, ...]:
-        """Find the leak detectors: in the groups, as release 2025.4 has them, in the chassis, or where they were."""
-        leaks = await self.client.find(paths.leaks) if paths.leaks else None
-        groups = (leaks or {}).get("LeakDetectorGroups") or ()
-        if rows := [row for group in groups for row in group.get("Detectors") or ()]:
-            return tuple(_detector(row) for row in rows)
-        found = [row for path in paths.chassis for row in await self._collection(await self.client.find(path))]
-        return tuple(found) or await self._collection(leaks)
-
-    async def _collection(self, holder: Json | None) -> tuple[Detector, ...]:
-        path = _link(holder or {}, "LeakDetectors")
-        return tuple(_detector(row) for row in await self.client.members(path)) if path else ()
-
-
-def _detector(row: Json) -> Detector:
-    """Read a detector or its excerpt; one that is switched off says OK for ever."""
-    path = str(row.get("DataSourceUri") or row.get("@odata.id") or "")
-    name = path.rstrip("/").rpartition("/")[2] or str(row.get("DeviceName") or row.get("Id") or "nameless")
-    state = _STATES.get(str(row.get("DetectorState") or "").lower(), "unknown")
-    return Detector(name, "disabled" if row.get("Enabled") is False else state)
 
 
 def _connectors(side: str, rows: list[Json]) -> dict[str, float | None]:

@@ -191,9 +191,9 @@ MOCKUP = {
         ]
     },
     f"{V1}/Chassis/CDU": {"LeakDetectors": at(f"{V1}/Chassis/CDU/LeakDetectors")},
-    **listed(f"{V1}/Chassis/CDU/LeakDetectors", "Moisture"),
-    f"{V1}/Chassis/CDU/LeakDetectors/Moisture": at(f"{V1}/Chassis/CDU/LeakDetectors/Moisture")
-    | {"DetectorState": "Warning"},
+    **listed(f"{V1}/Chassis/CDU/LeakDetectors", "Moisture", "Overflow"),
+    f"{V1}/Chassis/CDU/LeakDetectors/Moisture": {"DetectorState": "OK", "Status": {"State": "Enabled"}},
+    f"{V1}/Chassis/CDU/LeakDetectors/Overflow": {"DetectorState": "OK", "Status": {"State": "Enabled"}},
     f"{V1}/Chassis/CDU/Sensors/SecondaryFlow": {"Reading": 42, "ReadingTime": "2026-01-01T10:00:00Z"},
 }
 for path in [p for p, row in MOCKUP.items() if p.count("/") >= 6 and "Members" not in row]:
@@ -242,9 +242,12 @@ def test_the_mockups_tree_is_read_into_base_units(tmp_path):
     assert found.detectors == (Detector("Moisture", "ok"), Detector("Overflow", "ok"))
 
 
+OWN = f"{V1}/Chassis/CDU/LeakDetectors"
+
+
 def test_detectors_are_found_in_the_chassis_and_where_they_stood_before(tmp_path):
-    no_groups = changed({f"{UNIT}/LeakDetection": at(f"{UNIT}/LeakDetection")})
-    assert read_redfish(tmp_path, no_groups).detectors == (Detector("Moisture", "warning"),)
+    no_groups = changed({f"{UNIT}/LeakDetection": at(f"{UNIT}/LeakDetection")} | detector(DetectorState="Warning"))
+    assert read_redfish(tmp_path, no_groups).detectors == (Detector("Moisture", "warning"), Detector("Overflow", "ok"))
     old = f"{UNIT}/LeakDetection/LeakDetectors"
     before = changed(
         {
@@ -257,6 +260,51 @@ def test_detectors_are_found_in_the_chassis_and_where_they_stood_before(tmp_path
     assert read_redfish(tmp_path, before).detectors == (Detector("Tray", "absent"),)
 
 
+def detector(**told):
+    """The resource of one detector whose group says that it is OK."""
+    return {f"{OWN}/Moisture": at(f"{OWN}/Moisture") | told}
+
+
+# documented: LeakDetector 1.6.0 (its DetectorState and Enabled), Resource 1.x (State); an excerpt has only the first
+@pytest.mark.parametrize(
+    ("told", "state"),
+    [
+        ({"DetectorState": "OK"}, "ok"),  # before 1.3 nobody could switch one off: no Enabled is no sign of anything
+        ({"DetectorState": "OK", "Enabled": True, "Status": {"State": "Enabled"}}, "ok"),
+        ({"DetectorState": "OK", "Enabled": None, "Status": {"State": None}}, "ok"),
+        ({"DetectorState": "OK", "Enabled": False}, "disabled"),
+        ({"DetectorState": "OK", "Status": {"State": "Disabled"}}, "disabled"),
+        ({"DetectorState": "OK", "Status": {"State": "Absent"}}, "absent"),
+        ({"DetectorState": "OK", "Status": {"State": "UnavailableOffline"}}, "unavailable"),
+        ({"Enabled": True, "Status": {"State": "Enabled", "Health": "OK"}}, "ok"),  # its group tells the state
+        ({"DetectorState": "Unavailable", "Enabled": False}, "disabled"),
+        ({"DetectorState": "Drizzle"}, "unknown"),
+        ({"DetectorState": "Warning", "Enabled": False}, "warning"),
+    ],
+)
+def test_a_detector_is_dry_only_where_its_own_resource_says_so_too(tmp_path, told, state):
+    found = read_redfish(tmp_path, changed(detector(**told)))
+    assert found.detectors == (Detector("Moisture", state), Detector("Overflow", "ok"))
+    assert any("Moisture" in said for said in cdu.objections(found, MINIMUM)) is (state != "ok")
+
+
+def test_a_state_that_nobody_tells_is_unknown(tmp_path):
+    tree = changed({f"{UNIT}/LeakDetection": at(UNIT)} | detector(Enabled=True, Status={"State": "Enabled"}))
+    assert read_redfish(tmp_path, tree).detectors[0] == Detector("Moisture", "unknown")
+
+
+def test_a_detector_whose_resource_is_not_there_is_not_dry(tmp_path):
+    gone = changed({f"{OWN}/Moisture": None, **listed(OWN, "Overflow")})
+    assert read_redfish(tmp_path, gone).detectors == (Detector("Overflow", "ok"), Detector("Moisture", "unknown"))
+
+
+def test_one_that_no_group_names_and_one_that_no_chassis_lists_count_both(tmp_path):
+    rows = {"LeakDetectorGroups": [{"Detectors": [{"DeviceName": "Hose", "DetectorState": "OK"}]}, {"GroupName": "x"}]}
+    tree = changed({f"{UNIT}/LeakDetection": rows} | detector(DetectorState="Critical"))
+    found = {row.name: row.state for row in read_redfish(tmp_path, tree).detectors}
+    assert found == {"Moisture": "critical", "Overflow": "ok", "Hose": "ok"}
+
+
 def test_a_wet_detector_is_found_in_whichever_chassis_of_the_unit_it_stands(tmp_path):
     rack = f"{V1}/Chassis/Manifold"
     two = changed(
@@ -264,11 +312,14 @@ def test_a_wet_detector_is_found_in_whichever_chassis_of_the_unit_it_stands(tmp_
             f"{UNIT}/LeakDetection": at(f"{UNIT}/LeakDetection"),
             UNIT: MOCKUP[UNIT] | {"Links": {"Chassis": [at(f"{V1}/Chassis/CDU"), at(rack)]}},
             rack: {"LeakDetectors": at(f"{rack}/LeakDetectors")},
-            **listed(f"{rack}/LeakDetectors", "Rope"),
-            f"{rack}/LeakDetectors/Rope": at(f"{rack}/LeakDetectors/Rope") | {"DetectorState": "Critical"},
+            **listed(f"{rack}/LeakDetectors", "Moisture"),
+            f"{rack}/LeakDetectors/Moisture": at(f"{rack}/LeakDetectors/Moisture") | {"DetectorState": "Critical"},
         }
     )
-    assert read_redfish(tmp_path, two).detectors == (Detector("Moisture", "warning"), Detector("Rope", "critical"))
+    found = read_redfish(tmp_path, two).detectors
+    # One name for two would hide one of them from whoever keeps the values by name.
+    assert [row.name for row in found] == ["CDU/Moisture", "Overflow", "Manifold/Moisture"]
+    assert [row.state for row in found] == ["ok", "ok", "critical"]
 
 
 def test_no_detector_at_all_is_no_sign_of_health(tmp_path):
@@ -279,7 +330,8 @@ def test_no_detector_at_all_is_no_sign_of_health(tmp_path):
 def test_a_detector_that_is_switched_off_is_blind_whatever_it_says(tmp_path):
     rows = [{"DeviceName": "Tray", "DetectorState": "OK", "Enabled": False}, {"DeviceName": "Hose"}]
     leaks = {"LeakDetectorGroups": [{"Detectors": rows}]}
-    found = read_redfish(tmp_path, changed({f"{UNIT}/LeakDetection": leaks})).detectors
+    bare = {f"{UNIT}/LeakDetection": leaks, f"{V1}/Chassis/CDU": at(UNIT)}
+    found = read_redfish(tmp_path, changed(bare)).detectors
     assert found == (Detector("Tray", "disabled"), Detector("Hose", "unknown"))
     assert all(detector.blind and not detector.wet for detector in found)
 
