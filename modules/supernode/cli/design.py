@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from supernode.design import Design
+    from supernode.design.vpn import VpnLink
 
 
 def design(
@@ -55,6 +56,7 @@ def document(computed: Design) -> dict[str, Any]:
         "switches": rows(computed.switches),
         "links": rows(computed.links),
         "cooling": rows(computed.cooling),
+        "vpn": None if computed.vpn is None else dataclasses.asdict(computed.vpn),
     }
 
 
@@ -131,8 +133,17 @@ def _facts(computed: Design) -> Iterable[tuple[str, str]]:
         yield f"network {name}", f"{network.cidr}" + (f", gateway {network.gateway}" if network.gateway else "")
     for unit in computed.cooling:
         yield f"cooling {unit.name}", f"{unit.kind} at {unit.address}, racks {', '.join(unit.racks)}"
+    if computed.vpn is not None:
+        yield from _tunnel(computed.vpn)
     yield "stacks", ", ".join(f"{name} ({count})" for name, count in computed.stack_sizes().items())
     bound = sum(1 for slot in computed.slots if slot in computed.machines.slots)
     yield "machines", f"{bound} of {len(computed.slots)} slots are bound in machines.yml"
     if not computed.allocation_saved:
         yield "allocation", f"not saved: run `supernode allocate {computed.name}` and commit the file"
+
+
+def _tunnel(link: VpnLink) -> Iterable[tuple[str, str]]:
+    yield f"tunnel {link.name}", f"MTU {link.mtu} over a WAN of {link.wan_mtu}, UDP port {link.port}"
+    for gateway in link.gateways:
+        found = f"{gateway.public}" if gateway.public else "behind address translation"
+        yield "", f"{gateway.name} of {gateway.site}: {found}; lets pass {', '.join(map(str, gateway.own))}"

@@ -1,0 +1,24 @@
+"""What `supernode design` shows of a site on one screen."""
+
+import json
+
+from typer.testing import CliRunner
+
+from supernode.cli.main import app
+
+
+def test_a_tunnel_is_told_with_its_gateways_and_what_passes():
+    done = CliRunner().invoke(app, ["design", "lab-hybrid"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    start = next(n for n, line in enumerate(lines) if line.startswith("tunnel branch"))
+    assert lines[start].endswith("MTU 1340 over a WAN of 1400, UDP port 51820")
+    assert lines[start + 1].startswith("gw-home of home: behind address translation; lets pass 198.19.0.0/24")
+    assert lines[start + 2] == "gw-branch of branch: 198.19.6.10; lets pass 198.19.2.0/23"
+    whole = json.loads(CliRunner().invoke(app, ["design", "lab-hybrid", "--json"]).stdout)
+    assert [row["name"] for row in whole["vpn"]["gateways"]] == ["gw-home", "gw-branch"]
+
+
+def test_a_site_of_its_own_has_none():
+    assert "tunnel" not in CliRunner().invoke(app, ["design", "lab"]).stdout
+    assert json.loads(CliRunner().invoke(app, ["design", "lab", "--json"]).stdout)["vpn"] is None
