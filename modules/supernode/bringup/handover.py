@@ -22,6 +22,7 @@ from supernode.errors import CouldNotRun
 from supernode.plan.share import at_once
 from supernode.records import Event, Finding, State, Verdict
 from supernode.spec import SlotState
+from supernode.verify import cooling
 
 if TYPE_CHECKING:
     from supernode.design import Design, Host
@@ -52,18 +53,32 @@ def wishes(design: Design, machines: Machines, findings: Iterable[Finding]) -> t
         machines: as the run left them.
         findings: of the whole run.
     """
-    against = _against(design, findings)
+    rows, share = list(findings), design.environment.machines.quarantine_share
+    by_heat = [row for row in rows if row.check == cooling.CHECK]
+    against, heat = _against(design, (row for row in rows if row not in by_heat)), _against(design, by_heat)
     nodes = [host for host in design.hosts if scheduler.is_node(design, host)]
     serving = [host for host in nodes if _state(machines, host) == SlotState.IN_SERVICE]
-    failing = [host for host in serving if against.get(host.name)]
-    site, share = "", design.environment.machines.quarantine_share
-    if len(failing) > at_once(share, len(serving)):
-        site = f"findings stand against {len(failing)} of {len(serving)} nodes in service, more than"
-        site += f" machines.quarantine_share ({share:g}): it is the site, so none is closed for them"
-    return {host.name: _wish(machines, host, against, site) for host in nodes}, site
+    # A unit cools many hosts: one that leaks closes its racks, and an agent that sees no unit at all closes none.
+    wet = sum(row.verdict is Verdict.FAIL for row in by_heat)
+    sites = (
+        _site(share, sum(bool(against.get(host.name)) for host in serving), len(serving), "nodes in service"),
+        _site(share, wet, len(design.cooling), "cooling units"),
+    )
+    first, second = (
+        dict.fromkeys(said, "") if site else said for site, said in zip(sites, (against, heat), strict=True)
+    )
+    why = {name: first.get(name) or second.get(name, "") for name in (*first, *second)}
+    return {host.name: _wish(machines, host, why) for host in nodes}, "; ".join(filter(None, sites))
 
 
-def _wish(machines: Machines, host: Host, against: Mapping[str, str], site: str) -> Wish:
+def _site(share: float, failing: int, of: int, what: str) -> str:
+    if failing <= at_once(share, of):
+        return ""
+    said = f"findings stand against {failing} of {of} {what}, more than machines.quarantine_share ({share:g})"
+    return f"{said}: it is the site, so none is closed for them"
+
+
+def _wish(machines: Machines, host: Host, against: Mapping[str, str]) -> Wish:
     record, state = machines.slots.get(host.slot), _state(machines, host)
     if state != SlotState.IN_SERVICE:
         said = record.reason if record is not None else ""
@@ -71,7 +86,7 @@ def _wish(machines: Machines, host: Host, against: Mapping[str, str], site: str)
     if host.name not in against:
         return Wish(open=True)
     why = against[host.name]
-    return Wish(reason=reason(why)) if why and not site else Wish()
+    return Wish(reason=reason(why)) if why else Wish()
 
 
 def _state(machines: Machines, host: Host) -> SlotState:

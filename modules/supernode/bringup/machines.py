@@ -22,10 +22,11 @@ _AGAINST = (Verdict.FAIL, Verdict.UNKNOWN)  # what was not seen is not healthy
 
 
 def hosts_concerned(design: Design, finding: Finding) -> set[str]:
-    """Return the hosts that a finding stands against: by its place, or by the cables that it names."""
+    """Return the hosts that a finding stands against: by its place, the cables that it names, or what cools them."""
     names = {host.name for host in design.hosts}
+    racks = {rack for unit in design.cooling if unit.name == finding.place for rack in unit.racks}
     by_cable = {link.cable: {link.a_device, link.b_device} & names for link in design.links}
-    found = {finding.place.split(":")[0]} & names
+    found = {finding.place.split(":")[0]} & names | {host.name for host in design.hosts if host.rack in racks}
     for cable in (*finding.cables, finding.place):
         found |= by_cable.get(cable, set())
     return found

@@ -49,6 +49,20 @@ def test_failing_cable_holds_back_the_host_at_its_end(inputs, design):
     assert machines.in_service(after) == 7
 
 
+def test_a_cooling_unit_that_leaks_holds_back_who_stands_in_its_racks(inputs):
+    cooled = LAB.read_text().replace("pools:\n", "pools:\n  - {name: head, kind: lab-head, count: 1, racks: [r09]}\n")
+    cooled = cooled.replace("racks:\n", "racks:\n  - {name: r09, units: 48}\n", 1) + (
+        "cooling: {agent: head, units: [{name: cdu1, kind: lab-cdu-modbus, address: 198.18.2.201, racks: [r02]}]}\n"
+    )
+    design = designing.build(spec.read({"environment": cooled}))
+    leak = Finding("cooling", "cdu1", Verdict.FAIL, cause="cdu1: leak detected by manifold (critical)")
+    after = machines.after(inputs.machines, design, outputs(design), [leak], "r1")
+    held = {host.name for host in design.hosts if after.slots[host.slot].reason == leak.cause}
+    assert held == {host.name for host in design.hosts if host.rack == "r02"} == {"gpu-007", "gpu-008", "gpu-009"}
+    assert after.slots[design.host("gpu-007").slot].state == "new"
+    assert after.slots[design.host("gpu-001").slot].state == "in_service"
+
+
 def test_late_machine_says_where_it_stopped(inputs, design):
     host = design.host("gpu-002")
     late = DeviceOutput(host.name, "machine", host.slot, "", state="late", phase="deploy", reason="no report in 600 s")

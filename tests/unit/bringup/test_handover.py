@@ -23,12 +23,19 @@ gpu_driver: {version: "1.0", packages: [nvidia-driver=1.0], source: {url: "https
 scheduler: {kind: slurm, controller: head}
 """
 HEAD = "pools:\n  - {name: head, kind: lab-head, count: 1, racks: [r09]}\n"
+COOLING = """
+cooling:
+  agent: head
+  units:
+    - {name: cdu1, kind: lab-cdu-modbus, address: 198.18.2.201, racks: [r01, r02]}
+    - {name: cdu2, kind: lab-cdu-modbus, address: 198.18.2.202, racks: [r03, r09]}
+"""
 RACK = "racks:\n  - {name: r09, units: 48}\n"
 SLOTS = {f"gpu-{n:03d}": f"r{1 + (n > 6):02d}u{8 * ((n - 1) % 6) + 1:02d}" for n in range(1, 10)}
 
 
-def built(**states):
-    text = (ROOT / "tests/lab/slim/environment.yml").read_text() + SECTIONS
+def built(more="", **states):
+    text = (ROOT / "tests/lab/slim/environment.yml").read_text() + SECTIONS + more
     text = text.replace("pools:\n", HEAD).replace("racks:\n", RACK, 1)
     lines = [
         f"  {slot}: {{state: {states.get(name.replace('-', '_'), 'in_service')}, reason: ''}}"
@@ -82,6 +89,27 @@ def test_findings_against_most_of_them_are_the_sites_and_close_none():
     assert rows["gpu-001"] == handover.Wish()
     assert rows["gpu-008"].open
     assert "7 of 8 nodes in service" in site
+
+
+def wet(unit, verdict=Verdict.FAIL):
+    return Finding("cooling", unit, verdict, cause=f"{unit}: leak detected by manifold (critical)")
+
+
+def test_a_unit_that_leaks_closes_the_racks_that_it_cools_however_many_they_are():
+    rows, site = wished(built(COOLING), [wet("cdu1"), fails("gpu-002", "late")])
+    assert rows["gpu-001"].reason == "supernode: cdu1: leak detected by manifold (critical)"
+    assert rows["gpu-008"] == rows["gpu-001"]
+    assert rows["gpu-002"].reason == "supernode: late"
+    assert site == ""
+    assert all(wished(built(COOLING), [wet("cdu2")])[0][name].open for name in ("gpu-001", "gpu-008"))
+
+
+def test_units_that_nobody_saw_and_units_that_all_fail_close_none():
+    rows, site = wished(built(COOLING), [wet("cdu1", Verdict.UNKNOWN)])
+    assert (rows["gpu-001"], site) == (handover.Wish(), "")
+    rows, site = wished(built(COOLING), [wet("cdu1"), wet("cdu2"), fails("gpu-002", "late")])
+    assert (rows["gpu-001"], rows["gpu-002"].reason) == (handover.Wish(), "supernode: late")
+    assert "2 of 2 cooling units" in site
 
 
 @pytest.mark.parametrize(
