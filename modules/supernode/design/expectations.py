@@ -39,9 +39,10 @@ class HostPort:
 
 @dataclass(frozen=True)
 class Gpus:
-    """A host's accelerators: the driver's version, and their addresses by number."""
+    """A host's accelerators: the driver's version, how many, and their addresses by number; none where nobody knows."""
 
     driver: str
+    count: int
     addresses: tuple[str, ...]
 
 
@@ -189,7 +190,7 @@ def _subnet_of(document: Mapping[str, Any] | None) -> Subnet | None:
 
 def _host_of(row: Mapping[str, Any]) -> HostExpectation:
     ports = {port: HostPort(**p) for port, p in row["ports"].items()}
-    gpus = Gpus(row["gpus"]["driver"], tuple(row["gpus"]["addresses"])) if row.get("gpus") else None
+    gpus = Gpus(**{**row["gpus"], "addresses": tuple(row["gpus"]["addresses"])}) if row.get("gpus") else None
     reads = Collectives(**row["collectives"]) if row.get("collectives") else None
     return HostExpectation(**{**row, "ports": ports, "gpus": gpus, "collectives": reads})
 
@@ -293,7 +294,7 @@ def _collectives(design: Design, host: Host) -> Collectives:
 
 def _gpus(design: Design, host: Host) -> Gpus | None:
     driver, kind = design.environment.gpu_driver, design.server_kind(host)
-    return Gpus(driver.version, kind.gpu_pci) if driver is not None else None
+    return Gpus(driver.version, kind.gpus, kind.gpu_pci) if driver is not None else None
 
 
 def _ports(design: Design, name: str) -> dict[str, SwitchPort]:

@@ -41,9 +41,10 @@ class PortWanted:
 
 @dataclass(frozen=True)
 class GpusWanted:
-    """A host's accelerators: the driver's version, and their addresses by number; none where no source says them."""
+    """A host's accelerators: driver, how many, and their addresses by number; none where no source says them."""
 
     driver: str
+    count: int
     addresses: tuple[str, ...]
 
 
@@ -195,7 +196,7 @@ def read(
             row.uuid,
             row.image or known.get(name, ""),
             {port: _host_port(p) for port, p in row.ports.items()},
-            GpusWanted(row.gpus.driver, tuple(row.gpus.addresses)) if row.gpus else None,
+            GpusWanted(row.gpus.driver, row.gpus.count, tuple(row.gpus.addresses)) if row.gpus else None,
             row.gres,
             _collectives(row.collectives) if row.collectives else None,
         )

@@ -17,16 +17,19 @@ def gate(wanted: Wanted, facts: Facts) -> list[Finding]:
 
 
 def _host(name: str, want: GpusWanted, seen: DeviceFacts) -> Finding:
-    text = f"{len(want.addresses)} accelerators, driver {want.driver}, persistence on"
+    text = f"{want.count} accelerators, driver {want.driver}, persistence on"
     if seen.gpus is None:
         why = seen.why if not seen.reached else seen.unseen.get("gpus") or seen.unseen.get("everything", "")
         return Finding("gpus", name, Verdict.UNKNOWN, text, "not seen", evidence=(why,) if why else ())
     found = seen.gpus
     wrong = [*_missing(want, found), *_driver(want, found)]
+    log = (f"kernel's log: {found.log}",) if found.log else ()
+    if not wrong and log:
+        return Finding("gpus", name, Verdict.UNKNOWN, text, "the kernel's log was not read", evidence=log)
     if not wrong:
-        return Finding("gpus", name, Verdict.PASS, text, text)
-    evidence = (*wrong[1:], *((found.why,) if found.why and found.why not in wrong[0] else ()), *found.xids)
-    shown = f"{len(_driven(want, found))} of {len(want.addresses)}: {wrong[0]}"
+        return Finding("gpus", name, Verdict.PASS, text, text, evidence=found.xids)
+    evidence = (*wrong[1:], *((found.why,) if found.why and found.why not in wrong[0] else ()), *found.xids, *log)
+    shown = f"{len(_driven(want, found))} of {want.count}: {wrong[0]}"
     return Finding("gpus", name, Verdict.FAIL, text, shown, evidence=evidence, hint=_hint(want, found))
 
 
@@ -44,6 +47,8 @@ def _missing(want: GpusWanted, found: Gpus) -> Iterator[str]:
             yield f"GPU {number} at {address} is gone from the bus{xid}"
         elif driven and address not in driven:
             yield f"GPU {number} at {address} is on the bus, but the driver does not see it{xid}"
+    if not want.addresses and driven and len(found.driven) != want.count:
+        yield f"the driver shows {len(found.driven)} of {want.count} accelerators"
 
 
 def _driver(want: GpusWanted, found: Gpus) -> Iterator[str]:
@@ -62,7 +67,8 @@ def _hint(want: GpusWanted, found: Gpus) -> str:
         return "the kernel runs another module than the one installed: drain the host and restart it"
     if not found.driven:
         return "did the module build and load? dkms status; journalctl -k | grep -e NVRM -e nouveau; Secure Boot"
-    if any(address not in found.bus for address in want.addresses):
+    gone = any(address not in found.bus for address in want.addresses)
+    if gone or (not want.addresses and len(found.driven) < want.count):
         return "power the host off and on by its BMC; if the accelerator stays away, reseat or replace it"
     if any(gpu.driver != want.driver for gpu in found.driven):
         return "run the playbooks (role gpu_driver), then restart the host"

@@ -93,7 +93,7 @@ def test_who_closed_a_node_is_told_apart(name, states, user, by_hand):
 
 def test_a_lost_accelerator_explains_the_node_that_slurm_does_not_take():
     addresses = ("0000:1b:00.0", "0000:43:00.0")
-    host = HostWanted("r01u01", "", "", "", {}, GpusWanted("570.1", addresses), "gpu:2")
+    host = HostWanted("r01u01", "", "", "", {}, GpusWanted("570.1", 2, addresses), "gpu:2")
     wanted = Wanted({"gpu-001": host}, {}, Milliseconds(100), Mark(0.9, "contract"))
     left = gpus.Gpus(addresses[:1], (gpus.Gpu(0, addresses[0], "H100", "u", "570.1", True),))
     node = slurm.parse((SAMPLES / "slurm-22.05.8-not-registered.txt").read_text())

@@ -12,7 +12,6 @@ from supernode.verify.facts.raw import MISSING_PROGRAM, NotSeenError, Raw
 FIELDS = ("index", "pci.bus_id", "name", "uuid", "driver_version", "persistence_mode")
 COMMANDS: Mapping[str, tuple[str, ...]] = {
     "gpus": ("nvidia-smi", f"--query-gpu={','.join(FIELDS)}", "--format=csv,noheader,nounits"),
-    # Exit status 1 where nothing matches, as grep's.
     "xids": ("sudo", "-n", "journalctl", "-k", "-b", "-o", "cat", "--no-pager", "-n", "50", "--grep", "NVRM: Xid"),
 }
 _ADDRESS = re.compile(r"([0-9a-fA-F]{4,8}):([0-9a-fA-F]{2}):([0-9a-fA-F]{2})(?:\.([0-7]))?")
@@ -39,12 +38,14 @@ class Gpus:
         bus: the addresses of display controllers on the bus.
         driven: what the driver shows; empty where it shows nothing, and then `why` has its words.
         xids: lines of the kernel's log, since it started.
+        log: why the kernel's log was not read; "" where it was.
     """
 
     bus: tuple[str, ...]
     driven: tuple[Gpu, ...]
     why: str = ""
     xids: tuple[str, ...] = ()
+    log: str = ""
 
 
 def parse(raw: Mapping[str, Raw]) -> Gpus:
@@ -53,9 +54,21 @@ def parse(raw: Mapping[str, Raw]) -> Gpus:
     Raises:
         NotSeenError: the bus was not listed, or the driver's table has another form than it was asked for.
     """
-    lines = raw["xids"].out.splitlines() if "xids" in raw else []
     driven, why = table(raw["gpus"])
-    return Gpus(_bus(raw["bus"]), driven, why, tuple(line for line in lines if "NVRM: Xid" in line))
+    xids, log = logged(raw["xids"])
+    return Gpus(_bus(raw["bus"]), driven, why, xids, log)
+
+
+def logged(row: Raw) -> tuple[tuple[str, ...], str]:
+    """Read journalctl's lines, or why there are none: like grep it ends with 1 where nothing matches, and says nothing.
+
+    It ends with 1 where it cannot open the journal, too, and says so. A file that a power cut left behind is another
+    boot's: it says that it leaves that out and reads on.
+    """
+    said = [line for line in row.err.splitlines() if line.strip() and not line.endswith("ignoring file.")]
+    if row.rc not in (0, 1) or (row.rc == 1 and said):
+        return (), row.problem
+    return tuple(line for line in row.out.splitlines() if "NVRM: Xid" in line), ""
 
 
 def _bus(row: Raw) -> tuple[str, ...]:
