@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from supernode.design.observers import TargetExpectation, WatchExpectation
     from supernode.verify.expected import Wanted
     from supernode.verify.facts.device import Facts
-    from supernode.verify.facts.scraped import Watched
+    from supernode.verify.facts.scraped import Scraping, Watched
 
 CHECK = "watch"
 ALERTS = "alerts"
@@ -37,8 +37,10 @@ def gate(wanted: Wanted, facts: Facts) -> list[Finding]:
 
 def _host(host: str, wanted: list[TargetExpectation], seen: Watched) -> Finding:
     want = ", ".join(f"{row.job} at {row.address} is up" for row in wanted)
-    said = [line for row in wanted if (line := _target(row, seen))]
-    if any(line.endswith("not scraped yet") for line in said):
+    wrong = [line for row in wanted if (line := _target(row, seen))]
+    waiting = [f"its {row.job} was not scraped yet" for row in wanted if _waits(row, seen)]
+    said = [*wrong, *waiting]
+    if waiting and not wrong:
         return Finding(CHECK, host, Verdict.UNKNOWN, want, "; ".join(said))
     if said:
         hint = "look at the service on that host, and at whether Prometheus reaches its management address"
@@ -46,13 +48,21 @@ def _host(host: str, wanted: list[TargetExpectation], seen: Watched) -> Finding:
     return Finding(CHECK, host, Verdict.PASS, want, "up")
 
 
+def _scraped(row: TargetExpectation, seen: Watched) -> Scraping | None:
+    return next((t for t in seen.targets if (t.job, t.address, t.host) == (row.job, row.address, row.host)), None)
+
+
+def _waits(row: TargetExpectation, seen: Watched) -> bool:
+    found = _scraped(row, seen)
+    return found is not None and found.health == "unknown"
+
+
 def _target(row: TargetExpectation, seen: Watched) -> str:
-    found = next((t for t in seen.targets if (t.job, t.address, t.host) == (row.job, row.address, row.host)), None)
+    found = _scraped(row, seen)
     if found is None:
         return f"Prometheus does not know its {row.job} at {row.address}"
-    if found.health == "unknown":
-        return f"its {row.job} was not scraped yet"
-    return "" if found.health == "up" else f"its {row.job} at {row.address} is {found.health}: {found.why}"
+    well = found.health in ("up", "unknown")
+    return "" if well else f"its {row.job} at {row.address} is {found.health}: {found.why}"
 
 
 def _alerts(watch: WatchExpectation, seen: Watched) -> Finding:

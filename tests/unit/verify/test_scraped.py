@@ -158,6 +158,20 @@ def test_a_target_that_is_down_is_named_and_what_fires_is_told():
     assert "CoolantLeak: cdu2: leak detector manifold says critical" in rows["alerts"].found
 
 
+def test_a_target_that_waits_for_its_first_look_hides_none_that_is_down():
+    seen = scraped.watched(sample("prometheus-2.42-good"))
+
+    def rows(**health):
+        targets = tuple(replace(t, health=health.get(t.job, "up"), why="refused") for t in seen.targets)
+        return judged(wanted_watch=WATCH, watch=replace(seen, targets=targets))
+
+    waits = rows(alertmanager="unknown")["head-001"]
+    assert (waits.verdict, waits.found) == (Verdict.UNKNOWN, "its alertmanager was not scraped yet")
+    both = rows(alertmanager="unknown", prometheus="down")["head-001"]
+    assert both.verdict is Verdict.FAIL
+    assert both.found.startswith("its prometheus at 127.0.0.1:19090 is down: refused; its alertmanager was not")
+
+
 def test_what_prometheus_lacks_is_named():
     seen = scraped.watched(sample("prometheus-2.42-good"))
     few = replace(seen, targets=(), alerts={"CoolantLeak": "bad expression"}, alertmanagers=())
