@@ -97,7 +97,12 @@ def watch(design: Design, host: Host) -> list[RenderedFile]:
             "watch/prometheus.yml.j2", **names, interval=INTERVAL_S, alertmanager=own, jobs=jobs
         ),
         "supernode-rules.yml": render.text(
-            "watch/rules.yml.j2", interval=INTERVAL_S, fast=COOLING_INTERVAL_S, jobs=jobs, cooling=cooling
+            "watch/rules.yml.j2",
+            interval=INTERVAL_S,
+            fast=COOLING_INTERVAL_S,
+            jobs=jobs,
+            cooling=cooling,
+            units=design.cooling,
         ),
         "alertmanager.yml": render.text(
             "watch/alertmanager.yml.j2", webhook=section.webhook, token=section.token is not None

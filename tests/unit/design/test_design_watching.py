@@ -92,13 +92,32 @@ def test_every_state_of_a_detector_but_dry_raises_an_alert():
     assert said == set(DETECTOR_STATES) - {"ok"}
 
 
+def rules(found):
+    text = placed(found)["/etc/prometheus/supernode-rules.yml"]
+    return [rule for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+
+
+def test_a_unit_without_flow_or_without_a_detector_raises_an_alert():
+    flow = "supernode_cooling_flow_cubic_meters_per_second"
+    found = {rule["alert"]: rule["expr"] for rule in rules(built())}
+    low = [rule["expr"] for rule in rules(built()) if rule["alert"] == "CoolantFlowLow"]
+    assert low == [f'{flow}{{cdu="{name}",loop="secondary"}} < 0.0005' for name in ("cdu1", "cdu2")]
+    fresh = 'supernode_cooling_unit_state{state="fresh"} == 1 unless on (cdu) '
+    assert found["CoolantFlowMissing"] == f'{fresh}{flow}{{loop="secondary"}}'
+    assert found["LeakDetectorsMissing"] == f"{fresh}supernode_cooling_leak_detector_state"
+
+
 def test_every_metric_that_a_rule_names_is_one_that_the_agent_serves():
+    from supernode.clients.cdu import FLOW, Reading
     from supernode.telemetry import metrics, settings
     from supernode.telemetry.seen import Seen
 
     found = placed(built())
     units = settings.parse(json.loads(found["/etc/supernode/cooling.json"])).units
-    served = {family.name for family in metrics.families(units, {unit.name: Seen(1, 0) for unit in units}, 0)}
+    seen = {unit.name: Seen(1, 0) for unit in units}
+    for mark in "12":
+        seen["cdu1"].answered(Reading("cdu1", {FLOW: 0.001}, (), {}, (), mark), 0, 0)
+    served = {family.name for family in metrics.families(units, seen, 0)}
     named = set(re.findall(r"supernode_cooling_\w+", found["/etc/prometheus/supernode-rules.yml"]))
     assert {name.removesuffix("_total") for name in named} <= served
 
@@ -147,9 +166,12 @@ def test_expectations_survive_json():
     assert Expectations.from_json(json.loads(json.dumps(rows.to_json()))) == rows
 
 
-@pytest.mark.skipif(
+with_promtool = pytest.mark.skipif(
     shutil.which("promtool") is None, reason="the role itself runs promtool before it restarts anything"
 )
+
+
+@with_promtool
 def test_promtool_takes_what_is_rendered(tmp_path):
     for path, text in placed(built()).items():
         if path.startswith("/etc/prometheus/"):
@@ -157,4 +179,43 @@ def test_promtool_takes_what_is_rendered(tmp_path):
             place.parent.mkdir(exist_ok=True)
             place.write_text(text.replace("/etc/prometheus", str(tmp_path)))
     done = subprocess.run(["promtool", "check", "config", tmp_path / "prometheus.yml"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def series(name, value, **labels):
+    said = ",".join(f'{key}="{text}"' for key, text in labels.items())
+    return {"series": f"supernode_cooling_{name}{{{said}}}", "values": f"{value}x12"}
+
+
+def raised(name, summary, **labels):
+    labels |= {"cdu": summary[:4], "severity": "critical"}
+    alert = {"exp_labels": labels, "exp_annotations": {"summary": summary}}
+    return {"alertname": name, "eval_time": "40s", "exp_alerts": [alert]}
+
+
+@with_promtool
+def test_prometheus_itself_raises_them_for_the_right_unit(tmp_path):
+    """cdu1 runs too slowly, cdu2 shows neither flow nor detector; a silent one shows nothing and is not called dry."""
+    (tmp_path / "rules.yml").write_text(placed(built())["/etc/prometheus/supernode-rules.yml"])
+    flow = "flow_cubic_meters_per_second"
+    shown = [
+        *(series("unit_state", 1, cdu=name, state="fresh") for name in ("cdu1", "cdu2")),
+        *(series("unit_state", 0, cdu=name, state="silent") for name in ("cdu1", "cdu2")),
+        series("unit_state", 0, cdu="cdu3", state="fresh"),
+        series(flow, 0.0004, cdu="cdu1", loop="secondary"),
+        series(flow, 0.002, cdu="cdu1", loop="primary"),
+        series(flow, 0.002, cdu="cdu2", loop="primary"),
+        series("leak_detector_state", 1, cdu="cdu1", detector="tray", state="ok"),
+    ]
+    alerts = [
+        raised("CoolantFlowLow", "cdu1: 0.0004 m3/s on the racks' side, at least 0.0005 is wanted", loop="secondary"),
+        raised("CoolantFlowMissing", "cdu2 shows no flow on the racks' side", state="fresh"),
+        raised("LeakDetectorsMissing", "cdu2 shows no leak detector", state="fresh"),
+        {"alertname": "CoolantLeak", "eval_time": "40s", "exp_alerts": []},
+    ]
+    test = {"interval": "5s", "input_series": shown, "alert_rule_test": alerts}
+    (tmp_path / "test.yml").write_text(
+        yaml.safe_dump({"rule_files": ["rules.yml"], "evaluation_interval": "5s", "tests": [test]})
+    )
+    done = subprocess.run(["promtool", "test", "rules", "test.yml"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
