@@ -2,7 +2,8 @@
 
 ibsim reads the exported netlist and runs in the lab's namespace. What a server has of it is hardware: the library that
 stands for the adapters' driver (umad2sim) is in every process from the first on, as a driver is, and speaks to ibsim
-over the management network. So the subnet manager and the tools are Debian's own, as installed, and know nothing of it.
+over the management network, by a relay that has a driver's timeouts (transactions). So the subnet manager and the tools
+are Debian's own, as installed, and know nothing of it.
 
 Where to find its adapter the library asks the environment, so that is set for every login, service and sudo; a process
 without it that looks for adapters waits for ever.
@@ -25,9 +26,11 @@ from supernode import catalog
 from supernode.errors import CouldNotRun
 from supernode.lab.artefacts import Artefacts, Cable
 from supernode.lab.plant import Cables, End, find
+from supernode.lab.transactions import Relay
 
 log = logging.getLogger(__name__)
-PORT = 7070
+# Where the adapters find the simulator, and where it is.
+PORT, BEHIND = 7070, 7170
 READY, READY_S = "Network simulator ready", 20.0
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 # In the order in which a process needs them.
@@ -76,7 +79,7 @@ class SubnetPlant(Cables):
         netlist.write_text(self.artefacts.netlist, encoding="utf-8")
         with said.open("w", encoding="utf-8") as output:
             self._simulator = subprocess.Popen(
-                ["ibsim", "-s", "-r", "-l", str(PORT), str(netlist)],
+                ["ibsim", "-s", "-r", "-l", str(BEHIND), str(netlist)],
                 stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -87,6 +90,7 @@ class SubnetPlant(Cables):
             if self._simulator.poll() is not None or time.monotonic() > end:
                 raise CouldNotRun("ibsim", "does not start", f"see {said}")
             time.sleep(0.05)
+        Relay(str(self.artefacts.site.gateway.ip), PORT, BEHIND).start()
         for server in self.artefacts.servers:
             self.power(server.device, on=False)
 
