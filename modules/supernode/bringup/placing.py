@@ -1,7 +1,9 @@
 """What no variable may carry, put on hosts before the playbooks run: secrets by reference, files of the operator.
 
 Each is resolved here, compared by its SHA-256 and, where it differs, handed to the host on the standard input of one
-command over the pinned connection: it is in no variable, argument, log or file of ours on the way.
+command over the pinned connection: it is in no variable, argument, log or file of ours on the way. What lies there and
+no role of the host needs any more is removed. A unit's name stands in RESTART from before its secret is another until
+it was restarted, so that a run that died in between is taken up by the next.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from supernode.workspace import EnvironmentFolder
 
 PHASE = "credentials"
+RESTART = f"{CREDENTIALS}/.restart"
+_WAITING = ".restart/"
 _AT_ONCE = 16
 OnEvent = Callable[[Event], None]
 
@@ -37,12 +41,11 @@ def place(folder: EnvironmentFolder, design: Design, outputs: Outputs, on_event:
         CouldNotRun: a reference cannot be resolved, or a file of the operator's cannot be read.
     """
     wanted = {
-        host.name: rows
+        host.name: roles.placed(design, host)
         for host in design.hosts
         if (device := outputs.devices.get(host.name)) is not None
         and device.state == "ready"
         and host.state != "quarantined"
-        and (rows := roles.placed(design, host))
     }
     if wanted:
         asyncio.run(_all(folder, design.environment.access.user, outputs.devices, wanted, on_event))
@@ -64,7 +67,7 @@ async def _all(
         async with gate:
             try:
                 async with ssh.connect(devices[name].address, user, key, devices[name].host_keys) as host:
-                    changed = [row.name for row in wanted[name] if await _put(host, row, texts[row.source])]
+                    changed = await _settled(host, wanted[name], texts)
             except CouldNotRun as error:
                 on_event(Event(time.time(), "configure", name, PHASE, State.FAILED, str(error)))
                 return
@@ -83,13 +86,34 @@ async def _read(folder: EnvironmentFolder, source: str) -> bytes:
         raise CouldNotRun(source, f"cannot be read: {error.strerror}") from error
 
 
-async def _put(host: ssh.Ssh, row: Placed, text: bytes) -> bool:
-    """Put one in place and have its unit take it up; tell whether it was another before."""
-    there = await host.run(["sudo", "-n", "sha256sum", "--", row.path], check=False)
-    if there.status == 0 and there.stdout.split()[0] == hashlib.sha256(text).hexdigest():
-        return False
-    await host.run(["sudo", "-n", "install", "-d", "-m", "0700", CREDENTIALS])
-    await host.put(row.path, text, "0600", sudo=True)
-    # Not there before the first run of the playbooks, which start it then.
-    await host.run(["sudo", "-n", "systemctl", "try-restart", row.unit], check=False)
-    return True
+async def _settled(host: ssh.Ssh, rows: Sequence[Placed], texts: Mapping[str, bytes]) -> list[str]:
+    """Bring a host to its set; return what was done there, in words."""
+    there = await _there(host)
+    waiting = {name.removeprefix(_WAITING) for name in there if name.startswith(_WAITING)}
+    wanted = {row.name for row in rows}
+    stale = [name for name in there if name not in wanted and not name.startswith(_WAITING)]
+    if stale:
+        await host.run(["sudo", "-n", "rm", "-f", "--", *(f"{CREDENTIALS}/{name}" for name in stale)])
+    fresh = [row for row in rows if there.get(row.name) != hashlib.sha256(texts[row.source]).hexdigest()]
+    for row in fresh:
+        await host.run(["sudo", "-n", "install", "-d", "-m", "0700", CREDENTIALS, RESTART])
+        await host.run(["sudo", "-n", "touch", f"{RESTART}/{row.unit}"])
+        await host.put(row.path, texts[row.source], "0600", sudo=True)
+    units = sorted(waiting | {row.unit for row in fresh})
+    for unit in units:
+        # Not there before the first run of the playbooks, which start it then.
+        await host.run(["sudo", "-n", "systemctl", "try-restart", unit], check=False)
+        await host.run(["sudo", "-n", "rm", "-f", "--", f"{RESTART}/{unit}"])
+    late = [f"{unit} restarted" for unit in units if unit not in {row.unit for row in fresh}]
+    return [*(row.name for row in fresh), *late, *(f"{name} removed" for name in stale)]
+
+
+async def _there(host: ssh.Ssh) -> dict[str, str]:
+    """Return the digest of every file in the folder by its name.
+
+    Units that wait for a restart stand there, too, and what a connection that broke left half written.
+    """
+    words = f"cd {CREDENTIALS} 2>/dev/null || exit 0; find . -type f -exec sha256sum -- {{}} +"
+    said = await host.run(["sudo", "-n", "sh", "-c", words])
+    rows = (line.split(maxsplit=1) for line in said.stdout.splitlines())
+    return {name.removeprefix("./"): digest for digest, name in rows}

@@ -26,7 +26,7 @@ ROWS = (Placed("cdu2", "file:secrets/cdu2", "supernode-cooling.service"), Placed
 def host(tmp_path, monkeypatch):
     """A host whose commands run here, without sudo and with its credentials in a folder of the test's."""
     key_text, key = ssh_server.new_key()
-    place, said = tmp_path / "host", []
+    place, said, broken = tmp_path / "host", [], []
 
     def handler(command, stdin):
         said.append(command)
@@ -36,6 +36,14 @@ def host(tmp_path, monkeypatch):
         done = subprocess.run(["sh", "-c", line], input=stdin, capture_output=True)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
+    run = ssh.Ssh.run
+
+    async def breaking(self, command, **how):
+        if any(word in " ".join(command) for word in broken):
+            raise ssh.NoAnswer(self.address, "the connection broke")
+        return await run(self, command, **how)
+
+    monkeypatch.setattr(ssh.Ssh, "run", breaking)
     folder = tmp_path / "env"
     (folder / "secrets").mkdir(parents=True)
     for name, text, mode in (
@@ -47,7 +55,8 @@ def host(tmp_path, monkeypatch):
         (folder / name).chmod(mode)
     with ssh_server.serving(ssh_server.new_key()[1], key, handler) as server:
         monkeypatch.setattr(ssh, "connect", functools.partial(ssh.connect, port=server.port))
-        monkeypatch.setattr(placing.roles, "placed", lambda design, row: ROWS if row.name == "head-001" else ())
+        rows = {"head-001": ROWS}
+        monkeypatch.setattr(placing.roles, "placed", lambda design, row: rows.get(row.name, ()))
         device = DeviceOutput(
             "head-001", "machine", "r03u01", "127.0.0.1", host_keys=(ssh_server.line(server.host_key),)
         )
@@ -55,7 +64,9 @@ def host(tmp_path, monkeypatch):
         design = SimpleNamespace(hosts=hosts, environment=SimpleNamespace(access=SimpleNamespace(user="supernode")))
         yield SimpleNamespace(
             place=place,
+            rows=rows,
             said=said,
+            broken=broken,
             folder=SimpleNamespace(folder=folder, ssh_key_file=folder / "key"),
             design=design,
             outputs=SimpleNamespace(devices={"head-001": device}),
@@ -89,6 +100,42 @@ def test_another_secret_replaces_it_and_restarts_its_unit_alone(host):
     assert [line for line in host.said if "systemctl" in line] == [
         "sudo -n systemctl try-restart supernode-cooling.service"
     ]
+
+
+RESTART = "sudo -n systemctl try-restart supernode-cooling.service"
+
+
+@pytest.mark.parametrize("word", ["try-restart supernode-cooling", "cat >"])
+def test_a_run_that_died_before_the_restart_is_taken_up_by_the_next(host, word):
+    placed(host)
+    (host.folder.folder / "secrets/cdu2").write_text("another\n")
+    host.broken.append(word)
+    assert [row[:2] for row in placed(host)] == [("head-001", State.FAILED)]
+    host.broken.clear()
+    host.said.clear()
+    ((_, state, said),) = placed(host)
+    assert (state, said) == (State.CHANGED, "cdu2" if word == "cat >" else "supernode-cooling.service restarted")
+    assert (host.place / "cdu2").read_text() == "another"
+    assert [line for line in host.said if "systemctl" in line] == [RESTART]
+    assert placed(host) == [("head-001", State.OK, "")]
+
+
+def test_what_no_role_needs_any_more_is_removed_also_where_nothing_is_left(host):
+    placed(host)
+    (host.place / ".put.a1b2c3").write_text("half of a secr")
+    host.rows["head-001"] = ROWS[1:]
+    ((_, state, said),) = placed(host)
+    assert (state, set(said.split(", "))) == (State.CHANGED, {"cdu2 removed", ".put.a1b2c3 removed"})
+    assert {path.name for path in host.place.iterdir() if path.is_file()} == {"cdu2-ca"}
+    host.rows["head-001"] = ()
+    assert placed(host) == [("head-001", State.CHANGED, "cdu2-ca removed")]
+    assert placed(host) == [("head-001", State.OK, "")]
+
+
+def test_a_host_that_never_had_a_secret_is_left_as_it_is(host):
+    host.rows["head-001"] = ()
+    assert placed(host) == [("head-001", State.OK, "")]
+    assert not host.place.exists()
 
 
 def test_a_secret_that_is_not_there_ends_the_run_by_its_reference(host):
