@@ -35,6 +35,7 @@ def bring_up(tmp_path, monkeypatch):
             workspace.write_atomically(
                 workspace.outputs_file(site.folder), json.dumps(site.look(site.design()).to_json())
             )
+        monkeypatch.setattr(run, "placing", SimpleNamespace(place=lambda *_told: None))
         monkeypatch.setattr(run, "configure", SimpleNamespace(run=configure))
         monkeypatch.setattr(run, "verify", verify)
         monkeypatch.setattr(run, "prepare", SimpleNamespace(prepare=site.prepare))
