@@ -14,6 +14,8 @@ from typing import Any
 from supernode.clients import secrets, ssh
 from supernode.errors import CouldNotRun
 from supernode.provider import switch_plan
+from supernode.provider.pace import NotTouchedError
+from supernode.provider.phases.run import Outcome
 from supernode.provider.resource import Properties, Scene
 from supernode.provider.switch_plan import FRR_CONF, FRR_DAEMONS, RUNNING
 from supernode.provider.switch_session import Switch
@@ -26,6 +28,33 @@ class StoppedError(Exception):
     def __init__(self, phase: str, reason: str, evidence: Sequence[str] = ()) -> None:
         super().__init__(reason)
         self.phase, self.evidence = phase, tuple(evidence)
+
+
+ENDS = (StoppedError, NotTouchedError, LateError, TimeoutError, asyncio.CancelledError, CouldNotRun)
+"""What ends an apply before its time; `ended` says of each what it means."""
+
+
+def ended(error: BaseException, doing: str, limit_s: float) -> Outcome:
+    """Say how far an apply came that one of ENDS ended.
+
+    Args:
+        error: what ended it.
+        doing: the phase of what was not done in time, cancelled or left alone.
+        limit_s: the time that it had.
+    """
+    match error:
+        case StoppedError():
+            return Outcome("failed", error.phase, str(error), error.evidence)
+        case LateError():
+            return Outcome("late", "contact", str(error))
+        case TimeoutError():
+            return Outcome("late", doing, f"not done within {limit_s:.0f} s")
+        case asyncio.CancelledError():
+            return Outcome("failed", doing, "cancelled")
+        case NotTouchedError():
+            return Outcome("failed", doing, str(error))
+        case _:
+            return Outcome("failed", "contact", str(error))
 
 
 @asynccontextmanager

@@ -13,9 +13,9 @@ from typing import Any
 from supernode.errors import CouldNotRun
 from supernode.provider import check, importing, schema, switch_plan
 from supernode.provider.check import Failure
-from supernode.provider.pace import NotTouchedError, Pace
+from supernode.provider.pace import Pace
 from supernode.provider.phases.run import Outcome
-from supernode.provider.placing import StoppedError, carry_out, opened, prepare
+from supernode.provider.placing import ENDS, carry_out, ended, opened, prepare
 from supernode.provider.resource import Difference, Found, InitFailedError, Properties, Scene
 from supernode.provider.switch_plan import RUNNING
 from supernode.provider.switch_session import Switch
@@ -99,18 +99,8 @@ class SwitchConfigResource:
                     await carry_out(switch, scene, inputs, todo)
                 await switch.remember()
                 applied = await switch.applied([str(f["path"]) for f in inputs["files"]])
-        except StoppedError as error:
-            outcome = Outcome("failed", error.phase, str(error), error.evidence)
-        except NotTouchedError as error:
-            outcome = Outcome("failed", "reload", str(error))
-        except LateError as error:
-            outcome = Outcome("late", "contact", str(error))
-        except TimeoutError:
-            outcome = Outcome("late", "reload", f"not done within {scene.limit_s or LIMIT_S:.0f} s")
-        except asyncio.CancelledError:
-            outcome = Outcome("failed", "reload", "cancelled")
-        except CouldNotRun as error:
-            outcome = Outcome("failed", "contact", str(error))
+        except ENDS as error:
+            outcome = ended(error, "reload", scene.limit_s or LIMIT_S)
         return self._finish(scene, inputs, applied, outcome)
 
     @asynccontextmanager

@@ -17,7 +17,7 @@ from supernode.errors import CouldNotRun
 from supernode.provider import check, schema, switch_plan
 from supernode.provider.check import Failure
 from supernode.provider.phases.run import Outcome
-from supernode.provider.placing import StoppedError, carry_out, opened, prepare
+from supernode.provider.placing import ENDS, StoppedError, carry_out, ended, opened, prepare
 from supernode.provider.resource import Difference, Found, InitFailedError, Properties, Scene
 from supernode.provider.switch_session import Switch
 from supernode.provider.timing import Deadline, LateError, until
@@ -112,16 +112,8 @@ class TunnelResource:
                 outputs["hostKeys"] = host_keys
                 await self._join(scene, sides, outputs, old)
                 outcome = Outcome()
-        except StoppedError as error:
-            outcome = Outcome("failed", error.phase, str(error), error.evidence)
-        except LateError as error:
-            outcome = Outcome("late", "contact", str(error))
-        except TimeoutError:
-            outcome = Outcome("late", "apply", f"not done within {scene.limit_s or LIMIT_S:.0f} s")
-        except asyncio.CancelledError:
-            outcome = Outcome("failed", "apply", "cancelled")
-        except CouldNotRun as error:
-            outcome = Outcome("failed", "contact", str(error))
+        except ENDS as error:
+            outcome = ended(error, "apply", scene.limit_s or LIMIT_S)
         return self._finish(scene, outputs, outcome)
 
     async def _join(self, scene: Scene, sides: Sequence[_Side], outputs: dict[str, Any], old: Properties) -> None:
