@@ -55,18 +55,22 @@ def of(design: Design, folder: Path) -> tuple[Vendor, ...]:
     return (found,)
 
 
+def without_key(vendors: Sequence[Vendor]) -> CouldNotRun | None:
+    """Return what stands in the way where a vendor's key is not there."""
+    hint = "put the vendor's public key there (armoured); in a lab it comes with the delivery: supernode lab start"
+    lacking = (vendor for vendor in vendors if not vendor.key)
+    return next((CouldNotRun(str(v.key_file), f"the key of {v.place} is not there", hint) for v in lacking), None)
+
+
 def admit(vendors: Sequence[Vendor], etc: Path) -> None:
     """Add the vendors to a private apt's sources and preferences.
 
     Raises:
         CouldNotRun: a key is not there.
     """
+    if lacking := without_key(vendors):
+        raise lacking
     for number, vendor in enumerate(vendors):
-        if not vendor.key:
-            hint = (
-                "put the vendor's public key there (armoured); in a lab it comes with the delivery: supernode lab start"
-            )
-            raise CouldNotRun(str(vendor.key_file), f"the key of {vendor.place} is not there", hint)
         key = etc / f"vendor-{number}.asc"
         key.write_text(vendor.key, encoding="ascii")
         words = ("deb", f"[signed-by={key}]", vendor.url, vendor.suite, *vendor.components)

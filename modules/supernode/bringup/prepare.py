@@ -19,7 +19,7 @@ def prepare(folder: EnvironmentFolder, design: Design, on_event: Callable[[Event
     """Make what machines boot from, if it is not there yet, and have it served.
 
     Raises:
-        CouldNotRun: a tool is missing, a build failed, or the serve address is not on this machine.
+        CouldNotRun: a vendor's key or a tool is missing, a build failed, or the serve address is not on this machine.
     """
 
     def step(phase: str) -> Callable[[str], None]:
@@ -27,9 +27,11 @@ def prepare(folder: EnvironmentFolder, design: Design, on_event: Callable[[Event
 
     if design.environment.scheduler is not None:
         cluster_key(folder)
-    software = design.software()
+    software, vendors = design.software(), vendor.of(design, folder.folder)
+    if lacking := vendor.without_key(vendors):
+        raise lacking  # before an image is built for nothing
     made = image.ensure(software, progress=step("image"))
-    mirror.ensure(software, made, progress=step("mirror"), vendors=vendor.of(design, folder.folder))
+    mirror.ensure(software, made, progress=step("mirror"), vendors=vendors)
     facts.write(folder, design, made, iso.base(made, progress=step("medium")))
     address = server.ensure_running(folder, replace=True)
     on_event(Event(time.time(), "prepare", None, "serve", State.OK, address))
