@@ -144,12 +144,8 @@ def settle(
     wanted, site = wishes(design, machines, findings)
     if site:
         on_event(_event(head.name, State.SKIPPED, site))
-    device = outputs.devices.get(head.name)
     try:
-        if device is None or device.state != "ready":
-            raise CouldNotRun(head.name, "is not ready, and the scheduler's controller runs on it")
-        key = folder.ssh_key_file.read_text(encoding="utf-8")
-        said = asyncio.run(_told(design.environment.access.user, device, key, wanted))
+        said = _tell(folder, design, outputs, head, wanted)
     except (CouldNotRun, ValueError) as error:  # a controller of a form that nobody knows is one that does not answer
         on_event(_event(head.name, State.FAILED, str(error)))
         cause = f"the scheduler's controller on {head.name} could not be told which nodes are verified: {error}"
@@ -157,6 +153,32 @@ def settle(
     for name, (state, text) in said.items():
         on_event(_event(name, state, text))
     return [_failed(name, text) for name, (state, text) in said.items() if state is State.FAILED]
+
+
+def close(
+    folder: EnvironmentFolder, design: Design, outputs: Outputs, machines: Machines, slots: Iterable[str]
+) -> dict[str, tuple[State, str]]:
+    """Close the nodes in slots that were parked a moment ago, each by its record; say of each what became of it.
+
+    Raises:
+        CouldNotRun: the controller does not answer.
+        ValueError: it answers in a form that nobody knows.
+    """
+    head = scheduler.controller(design)
+    parked = [host for host in design.hosts if host.slot in set(slots) and scheduler.is_node(design, host)]
+    if head is None or not parked:
+        return {}
+    return _tell(folder, design, outputs, head, {host.name: _wish(machines, host, {}) for host in parked})
+
+
+def _tell(
+    folder: EnvironmentFolder, design: Design, outputs: Outputs, head: Host, wanted: Mapping[str, Wish]
+) -> dict[str, tuple[State, str]]:
+    device = outputs.devices.get(head.name)
+    if device is None or device.state != "ready":
+        raise CouldNotRun(head.name, "is not ready, and the scheduler's controller runs on it")
+    key = folder.ssh_key_file.read_text(encoding="utf-8")
+    return asyncio.run(_told(design.environment.access.user, device, key, wanted))
 
 
 def _event(name: str, state: State, text: str) -> Event:

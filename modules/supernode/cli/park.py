@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from supernode.cli import inputs
-from supernode.cli.output import emit, errors_end_the_process
+from supernode.cli.output import emit, errors_end_the_process, say
 
 if TYPE_CHECKING:
     from supernode.design import Design
     from supernode.spec import Machines
+    from supernode.workspace import EnvironmentFolder
 
 Environment = Annotated[str, typer.Argument(help="a folder under inventories/, or a path")]
 Slots = Annotated[list[str], typer.Argument(help="slots or hosts, e.g. r01u01 or gpu-001")]
@@ -23,7 +24,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="print what changed as JSON
 def quarantine(environment: Environment, slots: Slots, reason: Reason, as_json: AsJson = False) -> None:
     """Take machines away from the cluster: the next run shuts their switch ports and lets spares take over.
 
-    A quarantined machine is never contacted; `supernode release` gives it back.
+    A quarantined machine is never contacted; `supernode release` gives it back. The scheduler is told at once.
 
     Example: supernode quarantine lab gpu-003 --reason "burnt smell"
     """
@@ -35,7 +36,7 @@ def quarantine(environment: Environment, slots: Slots, reason: Reason, as_json: 
 def drain(environment: Environment, slots: Slots, reason: Reason, as_json: AsJson = False) -> None:
     """Take machines out of service for work on them: they stay connected, and the next run may restart them.
 
-    `supernode release` gives them back; the run after it puts them into service again.
+    `supernode release` gives them back; the run after it puts them into service again. The scheduler is told at once.
 
     Example: supernode drain lab gpu-003 --reason "new firmware"
     """
@@ -67,10 +68,41 @@ def _park(environment: str, names: list[str], reason: str, state: str, *, as_jso
         slots = parking.slots_of(design, names)
         return parking.park(design.machines, dict.fromkeys(slots, reason), SlotState(state))
 
-    _write(environment, "quarantine" if state == SlotState.QUARANTINED else "drain", change, as_json=as_json)
+    def tell(folder: EnvironmentFolder, design: Design, after: Machines) -> None:
+        _tell_scheduler(folder, design, after, parking.slots_of(design, names))
+
+    _write(environment, "quarantine" if state == SlotState.QUARANTINED else "drain", change, tell, as_json=as_json)
 
 
-def _write(environment: str, verb: str, change: Callable[[Design], Machines], *, as_json: bool) -> None:
+def _tell_scheduler(folder: EnvironmentFolder, design: Design, after: Machines, slots: Sequence[str]) -> None:
+    """Have the scheduler give them no more jobs; one that does not answer is told by the next run."""
+    from supernode import workspace
+    from supernode.bringup import handover
+    from supernode.errors import CouldNotRun
+
+    if design.environment.scheduler is None or not workspace.outputs_file(folder).exists():
+        return
+    try:
+        told = handover.close(folder, design, workspace.read_outputs(folder), after, slots)
+    except (CouldNotRun, OSError, ValueError) as error:
+        say(f"the scheduler was not told, so it may still give them jobs; the next run tells it: {error}")
+        return
+    for name, (state, text) in told.items():
+        say(f"scheduler: {name}: {state}: {text}")
+
+
+def _nobody(_folder: EnvironmentFolder, _design: Design, _after: Machines) -> None:
+    """Tell nobody: what is given back is opened by the run that verifies it."""
+
+
+def _write(
+    environment: str,
+    verb: str,
+    change: Callable[[Design], Machines],
+    tell: Callable[[EnvironmentFolder, Design, Machines], None] = _nobody,
+    *,
+    as_json: bool,
+) -> None:
     from supernode import spec
     from supernode.bringup import lock
 
@@ -85,4 +117,5 @@ def _write(environment: str, verb: str, change: Callable[[Design], Machines], *,
         ]
         if after != before:
             folder.write("machines", spec.machines_text(after))
+        tell(folder, design, after)
     emit({"changes": changes}, as_json=as_json, text=lambda: "\n".join(changes) or "nothing changes")

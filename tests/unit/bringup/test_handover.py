@@ -11,6 +11,8 @@ import pytest
 from supernode import design, spec
 from supernode.bringup import handover
 from supernode.clients import slurm, ssh
+from supernode.design import parking
+from supernode.errors import CouldNotRun
 from supernode.records import DeviceOutput, Finding, Outputs, State, Verdict
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "clients"))
@@ -206,6 +208,19 @@ def test_a_controller_that_does_not_answer_is_a_finding_and_ends_nothing(site):
     assert [(row.check, row.place, row.verdict) for row in rows] == [("scheduler", "head-001", Verdict.FAIL)]
     assert set(events) == {"head-001"}
     assert site.updates == []
+
+
+def test_who_is_parked_is_closed_at_once_and_nobody_else_is_touched(site):
+    found = built()
+    slots = [SLOTS["gpu-001"], SLOTS["gpu-004"], "r09u01"]
+    after = parking.park(found.machines, dict.fromkeys(slots, "burnt smell"), spec.SlotState.DRAINED)
+    told = handover.close(site.folder, found, site.outputs, after, slots)
+    assert dict(site.updates) == {"gpu-001": "state=drain reason='supernode: burnt smell'"}
+    assert told["gpu-001"] == (State.CHANGED, "supernode: burnt smell")
+    assert told["gpu-004"][0] is State.SKIPPED  # a person closed it
+    assert set(told) == {"gpu-001", "gpu-004"}
+    with pytest.raises(CouldNotRun, match="head-001"):
+        handover.close(site.folder, found, Outputs("lab", "", {}), after, slots)
 
 
 def test_without_a_scheduler_nothing_is_said(site):
