@@ -40,9 +40,16 @@ def files() -> tuple[Carried, ...]:
 def version() -> str:
     """Return the Debian package's version: ours, and a digest of all that it carries."""
     digest = hashlib.sha256("\n".join(DEPENDS).encode())
-    for file in files():
+    for file in (*packaging(), *files()):
         digest.update(f"{file.path}\0{len(file.data)}\0".encode() + file.data)
     return f"{metadata.version(OURS)}+{digest.hexdigest()[:_DIGITS]}"
+
+
+def packaging() -> tuple[Carried, ...]:
+    """Return what makes it a package and a service, the unit and what runs when it is installed, by their names."""
+    folder = resources.files(OURS).joinpath("boot", "own")
+    own = (entry for entry in folder.iterdir() if entry.name.startswith(f"{AGENT}."))
+    return tuple(sorted((Carried(entry.name, entry.read_bytes()) for entry in own), key=lambda file: file.path))
 
 
 def modules() -> dict[str, bytes]:

@@ -75,6 +75,8 @@ def manager_files(design: Design, host: Host) -> list[RenderedFile]:
         ),
         "/etc/opensm/partitions.conf": render.text("opensm/partitions.conf.j2", mtu=mtu),
         "/etc/systemd/system/supernode-opensm.service": render.text("opensm/opensm.service.j2", adapter=adapter),
+        # Empty, which masks it: the package's own unit would start a manager on every port at once.
+        "/etc/systemd/system/opensm.service": "",
     }
     return [RenderedFile(path, content, role="subnet_manager") for path, content in files.items()]
 

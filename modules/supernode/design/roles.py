@@ -6,7 +6,7 @@ playbooks/site.yml.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,8 @@ from supernode.design.rows import Host, Placed, RenderedFile
 
 if TYPE_CHECKING:
     from supernode.design.model import Design
+
+FIRST = "base_system"  # it installs the packages of all
 
 
 def _everybody(_design: Design, _host: Host) -> bool:
@@ -30,6 +32,17 @@ def _nothing(_design: Design, _host: Host) -> Mapping[str, Any]:
     return {}
 
 
+def _no_packages(_design: Design) -> Sequence[str]:
+    return ()
+
+
+def _transaction(design: Design, host: Host) -> Mapping[str, Any]:
+    """Return what the first role installs for all of a host, and whose files have to be there before."""
+    mine = [role for role in of(design, host) if role.packages(design)]
+    ahead = [role.name for role in mine if role.name != FIRST]
+    return {f"{FIRST}_packages": list(_union(design, mine)), f"{FIRST}_ahead": ahead}
+
+
 def _no_secrets(_design: Design, _host: Host) -> Sequence[Placed]:
     return ()
 
@@ -40,8 +53,7 @@ class Role:
 
     Attributes:
         files: the files that it places on a host: the variable `<role>_files`.
-        packages: what it installs, as apt arguments: the variable `<role>_packages`; None for a role that installs
-            nothing. The site's mirror holds all of it.
+        packages: what it needs, as apt arguments. The site's mirror holds all of it, and the first role installs it.
         applies: whom it concerns.
         variables: what else it is told, each key beginning with its name.
         placed: what no variable may carry, a secret above all: `bringup.placing` puts it on the host before the plays.
@@ -49,14 +61,14 @@ class Role:
 
     name: str
     files: Callable[[Design, Host], Sequence[RenderedFile]]
-    packages: Callable[[Design], Sequence[str]] | None = None
+    packages: Callable[[Design], Sequence[str]] = _no_packages
     applies: Callable[[Design, Host], bool] = _everybody
     variables: Callable[[Design, Host], Mapping[str, Any]] = _nothing
     placed: Callable[[Design, Host], Sequence[Placed]] = _no_secrets
 
 
 ROLES = (
-    Role("base_system", render.base_system, lambda design: design.environment.software.packages),
+    Role(FIRST, render.base_system, lambda design: design.environment.software.packages, variables=_transaction),
     Role("time_synced", render.time_synced),
     Role("rails", render.rails, applies=_routed),
     Role("infiniband", infiniband.adapter_files, infiniband.adapter_packages, infiniband.concerns),
@@ -123,8 +135,11 @@ def placed(design: Design, host: Host) -> tuple[Placed, ...]:
 
 def packages(design: Design) -> tuple[str, ...]:
     """Return what any host of an environment installs, each once, in the order of the roles."""
-    wanted = (name for role in ROLES if role.packages for name in role.packages(design))
-    return tuple(dict.fromkeys(wanted))
+    return _union(design, ROLES)
+
+
+def _union(design: Design, some: Iterable[Role]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for role in some for name in role.packages(design)))
 
 
 def variables(design: Design, host: Host) -> dict[str, Any]:
@@ -139,8 +154,6 @@ def variables(design: Design, host: Host) -> dict[str, Any]:
         strangers = [file.path for file in placed if file.role != role.name]
         if strangers:
             raise KeyError(f"role {role.name} renders {', '.join(strangers)} for another")
-        if role.packages:
-            found[f"{role.name}_packages"] = list(role.packages(design))
         found[f"{role.name}_files"] = [
             {"path": file.path, "content": file.content, "mode": file.mode, "owner": file.owner} for file in placed
         ]

@@ -35,6 +35,18 @@ def test_the_version_follows_the_content(monkeypatch):
     assert carried.version.__wrapped__() != before
 
 
+def test_the_version_follows_the_unit_and_what_runs_at_installation(monkeypatch, unpacked):
+    deb, root = unpacked
+    names = [file.path for file in carried.packaging()]
+    assert names == ["supernode-cooling.postinst", "supernode-cooling.service"]
+    script = subprocess.run(["dpkg-deb", "-I", deb, "postinst"], capture_output=True, check=True).stdout
+    unit = (root / "lib/systemd/system/supernode-cooling.service").read_bytes()
+    assert [script, unit] == [file.data for file in carried.packaging()]
+    before = carried.version()
+    monkeypatch.setattr(carried, "packaging", lambda: ())
+    assert carried.version.__wrapped__() != before
+
+
 def test_every_import_of_ours_is_carried_or_debians():
     """Also those inside functions, but for what the agent never reaches."""
     names = carried.modules()

@@ -55,7 +55,18 @@ def test_its_hosts_have_other_roles_than_those_of_a_routed_fabric(lab):
     assert "subnet_manager" not in concerned["gpu-003"]
     assert "subnet_manager" in concerned["gpu-001"]
     assert {"rdma-core", "infiniband-diags", "opensm"} <= set(lab.software().packages)
-    assert "infiniband_packages" in hostvars.build(lab, "gpu-003")
+    manager, other = hostvars.build(lab, "gpu-001"), hostvars.build(lab, "gpu-003")
+    assert {"rdma-core", "infiniband-diags"} <= set(other["base_system_packages"])
+    assert set(manager["base_system_packages"]) - set(other["base_system_packages"]) == {"opensm"}
+
+
+def test_the_package_s_own_manager_is_masked_before_it_comes(lab):
+    """systemd takes an empty unit file for a mask; the role is among those whose files are there first."""
+    files = {file.path: file for file in lab.files("gpu-001")}
+    mask = files["/etc/systemd/system/opensm.service"]
+    assert (mask.content, mask.role) == ("", "subnet_manager")
+    assert "subnet_manager" in hostvars.build(lab, "gpu-001")["base_system_ahead"]
+    assert mask.path not in {file.path for file in lab.files("gpu-003")}
 
 
 def blocks(text):

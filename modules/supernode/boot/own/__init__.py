@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from importlib import resources
 from pathlib import Path
 
 from supernode import carried
@@ -45,11 +44,13 @@ def cooling(folder: Path) -> Path:
     """Build the cooling agent's package; the same content makes the same bytes."""
     version = carried.version()
     deb, tree = folder / f"{carried.AGENT}_{version}_all.deb", folder / "tree"
-    unit = resources.files("supernode.boot.own").joinpath("supernode-cooling.service").read_bytes()
+    ours = {file.path: file.data for file in carried.packaging()}
     control = _CONTROL.format(name=carried.AGENT, version=version, depends=", ".join(carried.DEPENDS))
     _place(tree / "DEBIAN/control", control.encode())
+    _place(tree / "DEBIAN/postinst", ours[f"{carried.AGENT}.postinst"], 0o755)
     _place(tree / "usr/bin/supernode-cooling", _PROGRAM.encode(), 0o755)
-    _place(tree / "lib/systemd/system/supernode-cooling.service", unit)
+    unit = f"{carried.AGENT}.service"
+    _place(tree / "lib/systemd/system" / unit, ours[unit])
     for file in carried.files():
         _place(tree / _LIB / file.path, file.data)
     for path in (tree, *tree.rglob("*")):
