@@ -92,12 +92,13 @@ def request(wanted: Wanted, name: str, patience_s: float = PATIENCE_S) -> dict[s
     if name in wanted.gateways:
         return {"commands": tunnel.commands(wanted.gateways[name], wanted.gateways[wanted.gateways[name].peer])}
     rows = host.ports if host is not None else wanted.switches[name].ports
-    commands = {"addresses": ports.COMMAND, "lldp": lldp.COMMAND, "clock": clock.COMMAND, **identity.COMMANDS}
+    commands = {"addresses": ports.COMMAND, "lldp": lldp.COMMAND, **identity.COMMANDS}
     if wanted.subnet is not None and name in wanted.subnet.managers:
         commands.update(infiniband.COMMANDS)
     if host is None:
         commands["routes"] = fib.COMMAND
     else:
+        commands["clock"] = clock.COMMAND
         commands.update(_pings(wanted, name, host))
         commands.update(gpus.COMMANDS if host.gpus is not None else {})
         commands.update(_services(wanted, name))
@@ -173,7 +174,7 @@ def parse(name: str, text: str) -> DeviceFacts:
         identity=seen("identity", lambda: identity.parse(raw)),
         ports=seen("ports", lambda: ports.parse(raw["addresses"], raw["hardware"])),
         neighbours=seen("neighbours", lambda: lldp.parse(raw["lldp"])),
-        clock=seen("clock", lambda: clock.parse(raw["clock"])),
+        clock=seen("clock", lambda: clock.parse(raw["clock"])) if "clock" in raw else None,
         routes=seen("routes", lambda: fib.parse(raw["routes"])) if "routes" in raw else None,
         cooling=seen("cooling", lambda: scraped.metrics(raw["cooling"])) if "cooling" in raw else None,
         watch=seen("watch", lambda: scraped.watched(raw["watch"])) if "watch" in raw else None,
