@@ -10,7 +10,6 @@ from typing import Any
 
 import yaml
 
-from supernode import spec
 from supernode.errors import Refusal
 from supernode.plan.share import at_once
 from supernode.provider.job import Job, RefusedError
@@ -83,6 +82,8 @@ def _share(path: Path) -> float:
 
 @lru_cache(maxsize=4)
 def _change_at_once(path: str, _mtime: int, _size: int) -> float:
+    from supernode import spec  # late: few runs ask, and the models of all documents cost start-up time
+
     return spec.read({"environment": Path(path).read_text(encoding="utf-8")}).environment.machines.change_at_once
 
 

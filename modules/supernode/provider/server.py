@@ -26,6 +26,7 @@ from pulumi.runtime._grpc_settings import _GRPC_CHANNEL_OPTIONS
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from supernode.errors import CouldNotRun, SupernodeError
+from supernode.plan import machine as plan
 from supernode.provider import schema, watch
 from supernode.provider.machine import MachineResource
 from supernode.provider.progress import EngineLog
@@ -162,8 +163,6 @@ async def _abort_half_made(context: Any, error: InitFailedError) -> None:
 
 def build(engine_address: str | None) -> SupernodeProvider:
     """Return the provider with its resource types."""
-    from supernode.plan import machine as plan  # late: the design's numeric libraries cost start-up time
-
     resources: dict[str, Resource] = {
         schema.MACHINE: MachineResource(plan.decide),
         schema.SWITCH_CONFIG: SwitchConfigResource(),

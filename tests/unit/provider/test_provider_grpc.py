@@ -123,6 +123,16 @@ def test_the_life_of_a_machine(tmp_path):
     drive(tmp_path, scenario)
 
 
+def test_the_process_starts_without_the_design_and_the_models_of_the_documents():
+    """One starts with each engine run; half of its start-up time went there."""
+    heavy = ("numpy", "pydantic", "supernode.design", "supernode.spec")
+    code = (
+        "import sys\nfrom supernode.provider import server\nserver.build(None)\n"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_another_slot_is_a_replacement(tmp_path):
     async def scenario(stand, stub, engine):
         inputs = await checked(stub, stand.inputs)
