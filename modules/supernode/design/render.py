@@ -42,11 +42,12 @@ def text(template: str, **values: Any) -> str:
 
 
 def base_system(design: Design, host: Host) -> list[RenderedFile]:
-    """Return kernel settings, the neighbour protocol's and the names of the others."""
+    """Return kernel settings, the neighbour protocol's, the names of the others, and what packages may start."""
     return [
         RenderedFile("/etc/sysctl.d/60-supernode.conf", text("host/sysctl.conf.j2"), role="base_system"),
         RenderedFile("/etc/lldpd.d/supernode.conf", _lldpd(host.name, "rail*"), role="base_system"),
         RenderedFile("/etc/hosts", _hosts(design, host), role="base_system"),
+        RenderedFile("/usr/sbin/policy-rc.d", text("host/policy-rc.d.j2"), role="base_system", mode="0755"),
     ]
 
 

@@ -26,10 +26,11 @@ def place(tmp_path):
         script = script.replace(real, str(tmp_path / own))
     (tmp_path / "systemd").mkdir()
     write(tmp_path / "tools" / "setup", script)
-    for name in ("debian-packages.txt", "uv-version.txt"):
-        (tmp_path / "tools" / name).write_text((ROOT / "tools" / name).read_text())
+    for name in ("tools/debian-packages.txt", "tools/uv-version.txt", "uv.lock"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
     version = (ROOT / "tools" / "uv-version.txt").read_text().split("uv==")[1].split()[0]
     write(tmp_path / ".venv-uv" / "bin" / "uv", f"#!/bin/sh\necho uv {version}\n")
+    write(tmp_path / ".venv" / "bin" / "python", '#!/bin/sh\necho "$*" >>"${0%/*}/compiled"\n')
     write(tmp_path / "bin" / "apt-get", APT)
     write(tmp_path / "bin" / "systemctl", '#!/bin/sh\necho "systemctl $*" >>"$LOG"\n')
     write(tmp_path / "bin" / "sudo", '#!/bin/sh\nexec "$@"\n')
@@ -109,6 +110,21 @@ def test_with_everything_there_nothing_is_installed(place):
     has(place, "*")
     done, log = setup(place)
     assert (done.returncode, log) == (0, ""), done.stderr
+
+
+def test_the_environment_is_compiled_once_a_lock(place):
+    compiled = place / ".venv" / "bin" / "compiled"
+
+    def environment():
+        assert setup(place)[0].returncode == 0
+        lines = compiled.read_text().splitlines()
+        compiled.unlink()
+        return [line for line in lines if "site-packages" in line]
+
+    assert len(environment()) == 1
+    assert environment() == []
+    (place / "uv.lock").write_text("another")
+    assert len(environment()) == 1
 
 
 def test_every_line_is_a_package():
