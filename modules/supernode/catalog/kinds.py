@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -14,6 +14,8 @@ from supernode.catalog.cdu import CduKind, kind_of
 from supernode.catalog.cloud import Price
 from supernode.catalog.model import BiosAttribute, Disk, Nic, Processors, ServerKind, SwitchKind
 from supernode.units import MbitPerS, parse_rate
+
+Names = Sequence[str] | None
 
 
 @cache
@@ -58,10 +60,8 @@ def server(kind: str) -> ServerKind:
     """
     row = _document(kind, server_kinds(), "server")
     rate = parse_rate(row.pop("nic_rate")) if row["nics"] else MbitPerS(0)
-    hcas = row.pop("hcas", None) or [""] * len(row["nics"])
-    row["nics"] = tuple(
-        Nic(rail, pci, rate, hca) for rail, (pci, hca) in enumerate(zip(row["nics"], hcas, strict=True))
-    )
+    row["nics"] = tuple(_nics(row["nics"], rate, row.pop("hcas", None), row.pop("labels", None)))
+    row["nic_splits"] = tuple(row.get("nic_splits", (1,)))
     row["gpu_pci"] = tuple(row.get("gpu_pci", ()))
     row["topology"] = topology.read(row.get("topology"))
     row["processors"] = Processors(**row["processors"]) if "processors" in row else None
@@ -74,6 +74,14 @@ def server(kind: str) -> ServerKind:
         for name, entry in row["bios"].items()
     }
     return ServerKind(name=kind, **row)
+
+
+def _nics(listed: int | Sequence[str], rate: MbitPerS, hcas: Names, labels: Names) -> Iterator[Nic]:
+    """Yield the ports from their PCI addresses, or from their number where no source says those."""
+    pcis = [""] * listed if isinstance(listed, int) else listed
+    unknown = [""] * len(pcis)
+    for rail, (pci, hca, label) in enumerate(zip(pcis, hcas or unknown, labels or unknown, strict=True)):
+        yield Nic(rail, pci, rate, hca, label)
 
 
 def price(kind: str) -> Price | None:
@@ -96,6 +104,7 @@ def switch(kind: str) -> SwitchKind:
     row = _document(kind, switch_kinds(), "switch")
     row["rate"] = parse_rate(row["rate"])
     row["splits"] = tuple(row["splits"])
+    row["capacity"] = parse_rate(row["capacity"]) if row.get("capacity") else None
     return SwitchKind(name=kind, **row)
 
 

@@ -20,14 +20,16 @@ class Nic:
 
     Attributes:
         rail: 0-based, in the order of the PCI addresses.
-        pci: full address, e.g. "0000:18:00.0".
+        pci: full address, e.g. "0000:18:00.0"; empty where no source says it.
         hca: the name of its RDMA device, e.g. "mlx5_0"; empty where no source says it.
+        label: what its place on the machine is called, e.g. "OSFP4P2"; empty where no source says it.
     """
 
     rail: int
     pci: str
     rate: MbitPerS
     hca: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,10 @@ class ServerKind:
         management_port: what the kernel calls the management port; empty where deliveries of one kind differ.
         topology: its inside, for its collective library; None where no source was read.
         cloud: how it is asked for at a provider; None for a machine that is bought.
+        nic_splits: into how many ports of equal rate each NIC may be divided, one for each plane.
+        cage: what its rails' cables are plugged into, as `optics` kinds name it; empty where no source says it.
+        cage_ports: how many NICs share a cage.
+        liquid_share: of its heat, what a liquid takes; None where no source was read.
     """
 
     name: str
@@ -115,6 +121,10 @@ class ServerKind:
     processors: Processors | None = None
     links: tuple[Transport, ...] = ("ethernet",)
     cloud: CloudShape | None = None
+    nic_splits: tuple[int, ...] = (1,)
+    cage: str = ""
+    cage_ports: int = 1
+    liquid_share: float | None = None
 
     @property
     def on_fabric(self) -> bool:
@@ -137,13 +147,18 @@ class SwitchKind:
     """A kind of switch.
 
     Attributes:
-        ports: sockets on its front.
+        ports: sockets on its front; where a cage holds several, each is one.
         rate: what one socket carries, unsplit.
         splits: into how many ports of equal rate a socket may be divided.
-        port_pattern: the port's name by the socket's number; a split one gets "s" and the 0-based lane behind it.
+        port_pattern: the port's name by the socket's number {n}, or by its cage's number {cage}; a divided socket or
+            cage gets "s" and the 0-based lane behind it.
         power_w: the most it draws; None where no source was read.
         os: "none" for a switch that takes no configuration: an InfiniBand switch does what the subnet manager says.
         link: what its ports are.
+        cage: what its cables are plugged into, as `optics` kinds name it; empty where no source says it.
+        cage_ports: how many sockets share a cage.
+        liquid_share: of its heat, what a liquid takes; None where no source was read.
+        capacity: what it switches in one direction, as published; None where no source was read.
     """
 
     name: str
@@ -159,6 +174,10 @@ class SwitchKind:
     height_u: int
     power_w: int | None
     link: Transport = "ethernet"
+    cage: str = ""
+    cage_ports: int = 1
+    liquid_share: float | None = None
+    capacity: MbitPerS | None = None
 
     def split_for(self, rate: MbitPerS) -> int:
         """Return into how many ports a socket is divided so that each still carries `rate`.
@@ -173,5 +192,8 @@ class SwitchKind:
 
     def port_name(self, socket: int, lane: int, split: int) -> str:
         """Name a port by its 0-based socket and lane, as the switch's operating system does."""
+        if "{cage}" in self.port_pattern:
+            cage, inside = divmod(socket, self.cage_ports)
+            return f"{self.port_pattern.format(cage=self.first_port + cage)}s{inside * split + lane}"
         name = self.port_pattern.format(n=self.first_port + socket)
         return name if split == 1 else f"{name}s{lane}"

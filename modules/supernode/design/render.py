@@ -72,7 +72,7 @@ def _hosts(design: Design, host: Host) -> str:
 def rails(design: Design, host: Host) -> list[RenderedFile]:
     """Return the names, addresses and routes of a host's rails."""
     nics = design.server_kind(host).nics
-    names = {"rails": [{"name": f"rail{nic.rail}", "pci": nic.pci} for nic in nics]}
+    names = {"rails": [{"name": f"rail{nic.rail}", "pci": nic.pci} for nic in nics if nic.pci]}
     files = [RenderedFile("/etc/supernode/rails.json", json.dumps(names, indent=2) + "\n", role="rails")]
     for link in design.links_of(host.name):
         path = f"/etc/systemd/network/50-{link.a_port}.network"
@@ -105,7 +105,7 @@ def switch_files(design: Design, switch: Switch) -> tuple[RenderedFile, ...]:
     """Return a switch's whole configuration; nothing where the subnet manager's is all that there is."""
     if design.environment.fabric.infiniband:
         return ()
-    match = design.switch_kind(switch).port_pattern.format(n="*")
+    match = design.switch_kind(switch).port_pattern.format(n="*", cage="*")
     files = {
         "/etc/frr/frr.conf": _frr(design, switch),
         "/etc/frr/daemons": text("frr/daemons.j2", switch=switch),

@@ -90,7 +90,7 @@ def again(seen: Device, raw: Answers) -> Device:
 def _addresses() -> list[str]:
     """Return the PCI addresses at which any known kind has a port of the fabric."""
     kinds = (catalog.server(name) for name in catalog.server_kinds())
-    return sorted({nic.pci for kind in kinds if kind.on_fabric for nic in kind.nics})
+    return sorted({nic.pci for kind in kinds if kind.on_fabric for nic in kind.nics if nic.pci})
 
 
 def host(address: str, key: str, raw: Answers) -> HostSeen:

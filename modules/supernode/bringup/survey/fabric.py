@@ -117,8 +117,8 @@ def switch_kind(switch: SwitchSeen) -> str:
 
 
 def _pattern(kind: SwitchKind) -> re.Pattern[str]:
-    """Return what the names of a kind's ports match, with the socket's number."""
-    return re.compile(re.escape(kind.port_pattern).replace(re.escape("{n}"), r"(\d+)") + r"(?:s\d+)?")
+    """Return what the names of a kind's ports match, with the number of the socket or its cage."""
+    return re.compile(re.sub(r"\\{(?:n|cage)\\}", r"(\\d+)", re.escape(kind.port_pattern)) + r"(?:s\d+)?")
 
 
 def _fits(kind: SwitchKind, switch: SwitchSeen) -> bool:
