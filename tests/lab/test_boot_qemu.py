@@ -73,8 +73,11 @@ def station(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Station]:
     (place / "environment.yml").write_text(environment_text(port), encoding="utf-8")
     folder = EnvironmentFolder("qemu", place, root)
     bare = design.build(spec.read(folder.texts()))
+    first = [host for host in bare.hosts if host.name == "gpu-001"]  # the machine of MAC
+    hosts = [*first, *(host for host in bare.hosts if host not in first)]
     bound = {
-        host.slot: SlotRecord(identity=Identity(management_mac=MAC[:-2] + f"{host.ordinal:02x}")) for host in bare.hosts
+        host.slot: SlotRecord(identity=Identity(management_mac=MAC[:-2] + f"{number:02x}"))
+        for number, host in enumerate(hosts, 1)
     }
     folder.write("machines", spec.machines_text(Machines(slots=bound)))
     designed = design.build(spec.read(folder.texts()))
