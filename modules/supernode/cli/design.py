@@ -118,9 +118,10 @@ def _facts(computed: Design) -> Iterable[tuple[str, str]]:
         yield "", f"{hosts[0].name} … {hosts[-1].name} in {racks}, slots {hosts[0].slot} … {hosts[-1].slot}"
     tiers = Counter(switch.tier for switch in computed.switches)
     yield "fabric", f"{fabric.family}, {fabric.transport}, MTU {fabric.mtu}"
-    yield "", f"{tiers['leaf']} leaves ({fabric.leaf}), {tiers['spine']} spines ({fabric.spine})"
+    cores = f", {tiers['core']} cores" if tiers["core"] else ""
+    yield "", f"{tiers['leaf']} leaves ({fabric.leaf}), {tiers['spine']} spines{cores} ({fabric.spine})"
     kinds = Counter(link.kind for link in computed.links)
-    rates = {"rail": fabric.rates.rail, "uplink": fabric.rates.uplink}
+    rates = {"rail": fabric.rates.rail, "uplink": fabric.rates.uplink, "core": fabric.rates.uplink}
     said = ", ".join(f"{count} {kind} cables of {format_rate(MbitPerS(rates[kind]))}" for kind, count in kinds.items())
     yield "cables", said
     lengths = Counter(link.length for link in computed.links)

@@ -7,130 +7,19 @@ that fits already returns its equal, which is how a stale one is told.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network
 from typing import Literal
 
 from supernode import catalog
-from supernode.design import clouding, stacks
+from supernode.design import clouding, siting, stacks, tiers
+from supernode.design.draft import FIRST_ADDRESS, Draft, Numbers, Run
 from supernode.design.stacks import shifted
 from supernode.errors import Path, Problem, Refusal
-from supernode.spec import Allocation, Environment, HostBlock, Places, Pool, SwitchBlock, UplinkBlock, sizing
+from supernode.spec import Allocation, Environment, HostBlock, Places, Pool, sizing
 from supernode.spec.environment import Networks
-from supernode.spec.vpn import RemoteNetworks, Vpn
+from supernode.spec.vpn import RemoteNetworks
 
-FIRST_ADDRESS = 11  # the first ten of a network are left to the site: gateways, time, the server of images
-Run = tuple[int, int]  # first, count
 Role = Literal["active", "spare"]
-
-
-def gaps(used: list[Run], start: int) -> Iterator[Run]:
-    """Yield the free runs from `start` on; the last one never ends (a count of 2**32)."""
-    at = start
-    for first, count in sorted(used):
-        if first > at:
-            yield at, first - at
-        at = max(at, first + count)
-    yield at, 1 << 32
-
-
-def first_gap(used: list[Run], start: int, count: int) -> int:
-    """Return the first of the lowest `count` free numbers in a row."""
-    return next(first for first, free in gaps(used, start) if free >= count)
-
-
-@dataclass
-class Draft:
-    """An allocation while it grows.
-
-    A new block has an empty stack until `stacks.assign` cuts the stacks at the end.
-    """
-
-    env: Environment
-    ports: int
-    racks: dict[str, tuple[Places, ...]] = field(default_factory=dict)
-    hosts: list[HostBlock] = field(default_factory=list)
-    switches: list[SwitchBlock] = field(default_factory=list)
-    uplinks: list[UplinkBlock] = field(default_factory=list)
-    cables_before: int = 1
-
-    @property
-    def rails(self) -> int:
-        """The number of rails of every host."""
-        return sizing.rails(self.env)
-
-    def next_cable(self) -> int:
-        """Return the lowest number above every cable that is, or that was when this began.
-
-        A label that is being pulled must not come back on another cable on the same day.
-        """
-        ends = (
-            [self.cables_before]
-            + [b.cable + b.count * self.rails for b in self.hosts if b.unit]
-            + [b.cable + b.spines * self.rails for b in self.uplinks]
-        )
-        return max(ends)
-
-    def addresses(self) -> list[Run]:
-        """Return the offsets taken in the management network, and those that the site keeps in it or among the BMCs."""
-        taken = [(b.address, b.count) for b in self.bought()] + [(b.address, b.count) for b in self.switches]
-        kept = {offset for _, _, network, _ in _networks(self.env) for offset in reserved(self.env, network)}
-        return taken + [(offset, 1) for offset in kept]
-
-    def bought(self) -> list[HostBlock]:
-        """Return the blocks that stand in racks."""
-        return [block for block in self.hosts if block.pool not in self._rented]
-
-    def rented(self) -> list[HostBlock]:
-        """Return the blocks that stand in the cloud: their offsets are those of its subnet."""
-        return [block for block in self.hosts if block.pool in self._rented]
-
-    @property
-    def _rented(self) -> set[str]:
-        return {pool.name for pool in self.env.pools if pool.cloud}
-
-
-def site_addresses(env: Environment) -> Iterator[tuple[Path, IPv4Address]]:
-    """Yield the addresses that the site's own machines hold, with where the environment says so; names are left out."""
-    for name in ("management", "bmc"):
-        gateway = getattr(env.site.networks, name).gateway
-        if gateway:
-            yield ("site", "networks", name, "gateway"), gateway
-    for index, server in enumerate(env.site.time_servers):
-        try:
-            yield ("site", "time_servers", index), IPv4Address(server)
-        except ValueError:
-            continue  # a name: it stands where its zone says
-    for index, address in enumerate(env.site.name_servers):
-        yield ("site", "name_servers", index), address
-    yield ("site", "serve", "address"), env.site.serve.address
-    for index, unit in enumerate(env.cooling.units if env.cooling else ()):
-        yield ("cooling", "units", index, "address"), unit.address
-    yield from _gateways(env.vpn) if env.vpn else ()
-
-
-def _gateways(vpn: Vpn) -> Iterator[tuple[Path, IPv4Address]]:
-    """Yield what the gateways of a tunnel hold in the sites' networks."""
-    if vpn.gateway.address:
-        yield ("vpn", "gateway", "address"), vpn.gateway.address
-    for name in ("management", "bmc"):
-        gateway = getattr(vpn.remote.networks, name).gateway
-        if gateway:
-            yield ("vpn", "sites", 0, "networks", name, "gateway"), gateway
-
-
-def _networks(env: Environment) -> Iterator[tuple[Path, str, IPv4Network, Networks | RemoteNetworks]]:
-    """Yield the management and BMC network of every site: where it is written, its name, it, and the site's all."""
-    rows: list[tuple[Path, Networks | RemoteNetworks]] = [(("site", "networks"), env.site.networks)]
-    rows += [(("vpn", "sites", 0, "networks"), env.vpn.remote.networks)] if env.vpn else []
-    for path, networks in rows:
-        for name in ("management", "bmc"):
-            yield (*path, name, "cidr"), name, getattr(networks, name).cidr, networks
-
-
-def reserved(env: Environment, network: IPv4Network) -> set[int]:
-    """Return the offsets inside a network that the site's own machines hold."""
-    return {int(a) - int(network.network_address) for _, a in site_addresses(env) if a in network}
 
 
 def extend(env: Environment, saved: Allocation | None) -> Allocation:
@@ -146,12 +35,12 @@ def extend(env: Environment, saved: Allocation | None) -> Allocation:
         if pool.cloud:
             continue
         problems += _racks(draft, pool.name, pool.racks, ("pools", index, "racks"), _needed(draft, pool))
-    _leaves(draft)
-    _spines(draft)
+    _planes(draft)
+    tiers.switches(draft)
     problems += _racks(
         draft, "fabric", env.fabric.racks, ("fabric", "racks"), max(b.place + b.count for b in draft.switches)
     )
-    problems += _uplinks(draft)
+    problems += tiers.cabling(draft)
     problems += _fits(draft) + _taken(draft)
     problems += stacks.assign(draft.env, draft.hosts, draft.switches)
     problems += clouding.fits(env, draft.rented())
@@ -166,6 +55,7 @@ def extend(env: Environment, saved: Allocation | None) -> Allocation:
             "hosts": tuple(draft.hosts),
             "switches": tuple(draft.switches),
             "uplinks": tuple(draft.uplinks),
+            "core_links": tuple(draft.core_links),
         }
     )
 
@@ -176,8 +66,9 @@ def _start(env: Environment, saved: Allocation | None) -> Draft:
     pools = {pool.name: sizing.on_fabric(pool) for pool in env.pools}
     stand = {pool.name for pool in env.pools if not pool.cloud} | {"fabric"}
     racks = {name: rows for name, rows in saved.racks.items() if name in stand}
-    draft = Draft(env, saved.ports, racks, list(saved.hosts), list(saved.switches), list(saved.uplinks))
-    draft.cables_before = draft.next_cable()
+    links = (list(saved.uplinks), list(saved.core_links))
+    draft = Draft(env, saved.ports, racks, list(saved.hosts), list(saved.switches), *links)
+    tiers.refuse_another_family(draft)
     # A pool that joins the fabric or leaves it gets other machines, so its numbers are given anew; so does one that
     # goes from racks to the cloud or comes back.
     rented = {pool.name for pool in env.pools if pool.cloud}
@@ -192,15 +83,14 @@ def _needed(draft: Draft, pool: Pool) -> int:
 
 def _racks(draft: Draft, name: str, wanted: tuple[str, ...], path: Path, needed: int) -> list[Problem]:
     """Keep the order in which racks were numbered, append new ones, drop those that hold nothing from the end."""
-    known = {rack.name: rack for rack in draft.env.racks}
-    rows = list(draft.racks.get(name, ()))
-    while rows and rows[-1].rack not in wanted and sum(r.places for r in rows[:-1]) >= needed:
-        rows.pop()
-    lost = [row.rack for row in rows if row.rack not in wanted or row.rack not in known]
-    fresh = [rack for rack in wanted if rack not in {row.rack for row in rows}]
-    for rack in fresh:
-        count = _places(draft.env, name, rack)
-        rows += [Places(rack=rack, places=count)] if count else []
+    places = _places(draft.env, name)
+    rows, named = list(draft.racks.get(name, ())), set(wanted)
+    have = sum(row.places for row in rows)
+    while rows and rows[-1].rack not in named and have - rows[-1].places >= needed:
+        have -= rows.pop().places
+    lost = [row.rack for row in rows if row.rack not in named or row.rack not in places]
+    held = {row.rack for row in rows}
+    rows += [Places(rack=rack, places=places[rack]) for rack in wanted if rack not in held and places[rack]]
     draft.racks[name] = tuple(rows)
     problems = [
         Problem(
@@ -210,7 +100,7 @@ def _racks(draft: Draft, name: str, wanted: tuple[str, ...], path: Path, needed:
         )
         for rack in lost
     ]
-    small = [row for row in rows if row.rack in known and _places(draft.env, name, row.rack) < row.places]
+    small = [row for row in rows if row.rack in places and places[row.rack] < row.places]
     problems += [
         Problem(
             path,
@@ -227,12 +117,13 @@ def _racks(draft: Draft, name: str, wanted: tuple[str, ...], path: Path, needed:
     return problems
 
 
-def _places(env: Environment, name: str, rack_name: str) -> int:
-    rack = next(rack for rack in env.racks if rack.name == rack_name)
+def _places(env: Environment, name: str) -> dict[str, int]:
+    """Return how many devices of a pool, or switches, each rack takes."""
     if name == "fabric":
-        return sizing.switch_places(rack, catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine))
-    kind = next(pool.kind for pool in env.pools if pool.name == name)
-    return sizing.server_places(rack, catalog.server(kind))
+        leaf, spine = catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine)
+        return {rack.name: sizing.switch_places(rack, leaf, spine) for rack in env.racks}
+    kind = catalog.server(next(pool.kind for pool in env.pools if pool.name == name))
+    return {rack.name: sizing.server_places(rack, kind) for rack in env.racks}
 
 
 def _hosts(draft: Draft, pool: Pool) -> None:
@@ -241,10 +132,11 @@ def _hosts(draft: Draft, pool: Pool) -> None:
         missing = wanted - _count(draft, pool, role)
         if missing < 0:
             _trim(draft, _blocks(draft, pool, role), -missing)
+    room = _Room(draft, pool)
     for role, wanted in _wanted(pool):
         missing = wanted - _count(draft, pool, role)
         while missing > 0:
-            block = _next_hosts(draft, pool, role, missing)
+            block = room.next_hosts(role, missing)
             draft.hosts.append(block)
             missing -= block.count
 
@@ -290,122 +182,58 @@ def _trim(draft: Draft, blocks: list[HostBlock], surplus: int) -> None:
             return
 
 
-def _next_hosts(draft: Draft, pool: Pool, role: Role, missing: int) -> HostBlock:
-    first, free = next(gaps([(b.first, b.count) for b in draft.hosts if b.pool == pool.name], 1))
-    cabled = sizing.on_fabric(pool)
-    unit, port, room = _free_ports(draft) if cabled else (0, 0, missing)
-    count = min(missing, free, room)
-    taken = [(b.address, b.count) for b in draft.rented()] if pool.cloud else draft.addresses()
-    return HostBlock(
-        pool=pool.name,
-        role=role,
-        unit=unit,
-        first=first,
-        count=count,
-        port=port,
-        address=first_gap(taken, FIRST_ADDRESS, count),
-        cable=draft.next_cable() if cabled else 0,
-        stack="",
-    )
+class _Room:
+    """The numbers that new hosts of a pool can have."""
+
+    def __init__(self, draft: Draft, pool: Pool) -> None:
+        self.draft, self.pool = draft, pool
+        self.cabled = sizing.on_fabric(pool)
+        self.ordinals = Numbers((b.first, b.count) for b in draft.hosts if b.pool == pool.name)
+        self.addresses = Numbers([(b.address, b.count) for b in draft.rented()] if pool.cloud else draft.addresses())
+        self.limit = min(draft.env.fabric.unit or draft.hosts_per_unit, draft.hosts_per_unit)
+        self.unit, self.used = 1, dict[int, Numbers]()
+        by_unit: dict[int, list[Run]] = {}
+        for b in draft.hosts:
+            by_unit.setdefault(b.unit, []).append((b.port, b.count))
+        self.used = {unit: Numbers(runs) for unit, runs in by_unit.items()}
+
+    def next_hosts(self, role: Role, missing: int) -> HostBlock:
+        """Return a block of as many of the missing hosts as lie side by side in one unit."""
+        first, free = next(self.ordinals.free(1))
+        unit, port, room = self._ports() if self.cabled else (0, 0, missing)
+        count = min(missing, free, room)
+        if self.cabled:
+            self.used.setdefault(unit, Numbers()).take(0, count)
+        return HostBlock(
+            pool=self.pool.name,
+            role=role,
+            unit=unit,
+            first=self.ordinals.take(first, count),
+            count=count,
+            port=port,
+            address=self.addresses.take(FIRST_ADDRESS, count),
+            cable=self.draft.cables(count * self.draft.rails) if self.cabled else 0,
+            stack="",
+        )
+
+    def _ports(self) -> tuple[int, int, int]:
+        """Return the first unit with a free host port, that port, and how many follow it."""
+        while True:
+            port, free = next(self.used.get(self.unit, Numbers()).free(0))
+            if port < self.limit:
+                return self.unit, port, min(free, self.limit - port)
+            self.unit += 1
 
 
-def _free_ports(draft: Draft) -> tuple[int, int, int]:
-    """Return the first unit with a free host port, that port, and how many follow it."""
-    limit = min(draft.env.fabric.unit or draft.ports, draft.ports)
-    unit = 1
-    while True:
-        used = [(b.port, b.count) for b in draft.hosts if b.unit == unit]
-        port, free = next(gaps(used, 0))
-        if port < limit:
-            return unit, port, min(free, limit - port)
-        unit += 1
-
-
-def _leaves(draft: Draft) -> None:
-    units = sorted({b.unit for b in draft.hosts} - {0})
-    draft.switches = [b for b in draft.switches if b.tier == "spine" or b.unit in units]
-    for unit in units:
-        have = sum(b.count for b in draft.switches if b.tier == "leaf" and b.unit == unit)
-        if not have:
-            draft.switches.append(_switches(draft, "leaf", unit, 0, draft.rails))
-
-
-def _spines(draft: Draft) -> None:
-    wanted = draft.env.fabric.spines
-    kept: list[SwitchBlock] = []
-    for block in draft.switches:
-        left = min(block.count, wanted - block.first + 1) if block.tier == "spine" else block.count
-        kept += [block.model_copy(update={"count": left})] if left > 0 else []
-    draft.switches = kept
-    have = sum(b.count for b in kept if b.tier == "spine")
-    if have < wanted:
-        draft.switches.append(_switches(draft, "spine", 0, have + 1, wanted - have))
-
-
-def _switches(draft: Draft, tier: str, unit: int, first: int, count: int) -> SwitchBlock:
-    return SwitchBlock(
-        tier="leaf" if tier == "leaf" else "spine",
-        unit=unit,
-        first=first,
-        count=count,
-        place=first_gap([(b.place, b.count) for b in draft.switches], 0, count),
-        address=first_gap(draft.addresses(), FIRST_ADDRESS, count),
-        stack="",
-    )
-
-
-def _uplinks(draft: Draft) -> list[Problem]:
-    """Give every unit its lanes to every spine; more spines or fewer hosts may take lanes away again."""
-    env = draft.env
-    units = {b.unit for b in draft.switches if b.tier == "leaf"}
-    lanes = {unit: sizing.lanes(env, env.fabric.unit or _hosts_of(draft, unit)) for unit in units}
-    kept = []
-    for block in draft.uplinks:
-        spines = min(block.spines, env.fabric.spines - block.spine + 1)
-        if block.unit in units and block.lane <= lanes[block.unit] and spines > 0:
-            kept.append(block.model_copy(update={"spines": spines}))
-    draft.uplinks = kept
-    for unit in sorted(units):
-        for lane in range(1, lanes[unit] + 1):
-            covered = [(b.spine, b.spines) for b in draft.uplinks if b.unit == unit and b.lane == lane]
-            for first, free in list(gaps(covered, 1)):
-                count = min(free, env.fabric.spines - first + 1)
-                if count > 0:
-                    draft.uplinks.append(_uplink(draft, unit, lane, first, count))
-    return _uplinks_fit(draft)
-
-
-def _hosts_of(draft: Draft, unit: int) -> int:
-    return sum(b.count for b in draft.hosts if b.unit == unit)
-
-
-def _uplink(draft: Draft, unit: int, lane: int, spine: int, spines: int) -> UplinkBlock:
-    leaf_used = [(b.leaf_port, b.spines) for b in draft.uplinks if b.unit == unit]
-    overlapping = [b for b in draft.uplinks if b.spine < spine + spines and spine < b.spine + b.spines]
-    return UplinkBlock(
-        unit=unit,
-        lane=lane,
-        spine=spine,
-        spines=spines,
-        leaf_port=first_gap(leaf_used, 0, spines),
-        spine_port=first_gap([(b.spine_port, draft.rails) for b in overlapping], 0, draft.rails),
-        cable=draft.next_cable(),
-    )
-
-
-def _uplinks_fit(draft: Draft) -> list[Problem]:
-    env = draft.env
-    on_leaf = max((b.leaf_port + b.spines for b in draft.uplinks), default=0)
-    on_spine = max((b.spine_port + draft.rails for b in draft.uplinks), default=0)
-    problems = []
-    if on_leaf > sizing.uplink_ports(env, draft.ports):
-        have = sizing.uplink_ports(env, draft.ports)
-        what = f"a {env.fabric.leaf} has {have} uplink ports beside {draft.ports} host ports, {on_leaf} are needed"
-        problems.append(Problem(("fabric", "leaf"), what, "allow more oversubscription, or faster uplinks"))
-    if on_spine > sizing.spine_ports(env):
-        what = f"a {env.fabric.spine} has {sizing.spine_ports(env)} ports, {on_spine} are needed on each"
-        problems.append(Problem(("fabric", "spine"), what, "more spines take fewer cables each"))
-    return problems
+def _planes(draft: Draft) -> None:
+    """Give every host its cables in each further plane, and take away those of planes that are no more."""
+    further = draft.env.fabric.planes - 1
+    for at, block in enumerate(draft.hosts):
+        cables = block.planes[: further if block.unit else 0]
+        while block.unit and len(cables) < further:
+            cables = (*cables, draft.cables(block.count * draft.rails))
+        if cables != block.planes:
+            draft.hosts[at] = block.model_copy(update={"planes": cables})
 
 
 def _fits(draft: Draft) -> list[Problem]:
@@ -416,13 +244,13 @@ def _fits(draft: Draft) -> list[Problem]:
     units = max(b.unit for b in draft.hosts)
     at: Path = ("site", "networks")
     rows: list[tuple[Path, IPv4Network, int]] = []
-    for path, name, network, site in _networks(draft.env):
+    for path, name, network, site in siting.networks(draft.env):
         last = max((b.address + b.count for b in _standing(draft, site)), default=0)
         here = site is networks and name == "management"
         rows.append((path, network, (max(last, switches) if here else last) + 1))
     if routed:
         loopbacks = max(b.place + b.count for b in draft.switches) + 1
-        rails = units * draft.rails * sizing.stride(draft.ports)
+        rails = units * draft.leaves * sizing.stride(draft.ports) << (draft.env.fabric.planes - 1).bit_length()
         rows.append(((*at, "loopbacks", "cidr"), networks.routed("loopbacks"), loopbacks))
         rows.append(((*at, "rails", "cidr"), networks.routed("rails"), rails))
     problems = []
@@ -431,9 +259,9 @@ def _fits(draft: Draft) -> list[Problem]:
             prefix = 32 - (needed - 1).bit_length()
             what = f"{network} has {network.num_addresses} addresses, {needed} are needed"
             problems.append(Problem(path, what, f"a /{prefix} holds them"))
-    ports = draft.env.fabric.unit
-    if ports and ports > draft.ports:
-        what = f"fabric.unit is {ports}, allocation.yml gave every leaf {draft.ports} host ports"
+    unit = draft.env.fabric.unit
+    if unit and unit > draft.hosts_per_unit:
+        what = f"fabric.unit is {unit}, allocation.yml gave every leaf {draft.ports} host ports"
         problems.append(Problem(("fabric", "unit"), what, "keep the unit: growing it would move addresses"))
     return problems
 
@@ -448,8 +276,8 @@ def _taken(draft: Draft) -> list[Problem]:
     """Return addresses of the site that a host, its controller or a switch was given before the site claimed them."""
     switches = [(b.address, b.count, f"the {b.tier} switches") for b in draft.switches]
     problems = []
-    for path, address in site_addresses(draft.env):
-        for _, name, network, site in _networks(draft.env):
+    for path, address in siting.site_addresses(draft.env):
+        for _, name, network, site in siting.networks(draft.env):
             blocks = [(b.address, b.count, f"{b.pool}-{b.first:03d} and its block") for b in _standing(draft, site)]
             blocks += switches if name == "management" and site is draft.env.site.networks else []
             offset = int(address) - int(network.network_address)
@@ -467,11 +295,11 @@ def describe(env: Environment, old: Allocation, new: Allocation) -> list[str]:
         for role in ("active", "spare"):
             had, has = (sum(b.count for b in a.hosts if (b.pool, b.role) == (pool, role)) for a in (old, new))
             said += [f"pool {pool} has {had} {role} hosts, {has} are wanted"] if had != has else []
-    for tier in ("leaf", "spine"):
+    for tier in ("leaf", "spine", "core"):
         had, has = (sum(b.count for b in a.switches if b.tier == tier) for a in (old, new))
         said += [f"{had} {tier} switches, {has} are wanted"] if had != has else []
-    rails = sizing.rails(env)
-    had, has = (sum(b.spines for b in a.uplinks) * rails for a in (old, new))
+    leaves = sizing.leaves(env)
+    had, has = (sum(b.spines for b in a.uplinks) * leaves for a in (old, new))
     said += [f"{had} uplinks, {has} are wanted"] if had != has else []
     said += ["the racks of a pool or of the fabric changed"] if old.racks != new.racks else []
     return said or ["its numbers are not those that `supernode allocate` gave"]

@@ -310,38 +310,35 @@ def _ports(design: Design, name: str) -> dict[str, SwitchPort]:
 
 
 def _fibs(design: Design) -> dict[str, dict[str, int]]:
-    """Return the routes that BGP should leave in each kernel: prefixes and loopbacks of leaves, loopbacks of spines.
+    """Return the routes that BGP should leave in each kernel: prefixes and loopbacks of leaves, other loopbacks.
 
-    A leaf reaches another leaf over every spine that both are cabled to, once for each of its own cables to it; a spine
-    reaches a leaf over each of its cables to it. Spines do not reach each other: they share an AS.
+    A route goes up as far as it has to and then down, once over each cable on the shortest way. Spines of a pod do not
+    reach each other, nor do cores: they share an AS.
     """
     if design.environment.fabric.infiniband:
         return {switch.name: {} for switch in design.switches}
-    cables = _cables(design)
-    leaves = len(cables)
-    between = cables @ (cables > 0).T.astype(cables.dtype)  # [from, to]: next hops of one leaf towards another
-    switches = list(design.switches)
+    switches, widths = list(design.switches), _widths(design)
     fibs: dict[str, dict[str, int]] = {}
     for at, switch in enumerate(switches):
         fib = fibs.setdefault(switch.name, {})
-        for to, other in enumerate(switches):
-            if to == at or (at >= leaves and to >= leaves):
-                continue
-            if at < leaves:
-                width = between[at, to] if to < leaves else cables[at, to - leaves]
-            else:
-                width = cables[to, at - leaves]
-            if other.rail is not None:
-                fib[str(design.leaf_prefix(other.su, other.rail))] = int(width)
-            fib[f"{other.loopback}/32"] = int(width)
+        for to in np.flatnonzero(widths[at]):
+            other, width = switches[to], int(widths[at, to])
+            if (prefix := design.announced(other)) is not None:
+                fib[str(prefix)] = width
+            fib[f"{other.loopback}/32"] = width
     return fibs
 
 
-def _cables(design: Design) -> npt.NDArray[np.int64]:
-    """Return how many cables lead from each leaf to each spine."""
-    links, spine = design.columns.links, design.columns.switches["spine"]
-    leaves = int(np.count_nonzero(~spine))
-    table = np.zeros((leaves, len(spine) - leaves), np.int64)
-    up = links["uplink"]
-    np.add.at(table, (links["a"][up], links["b"][up].astype(np.int64) - leaves), 1)
-    return table
+def _widths(design: Design) -> npt.NDArray[np.int64]:
+    """Return over how many cables each switch should send what is for each other; 0 where no way leads."""
+    links, count = design.columns.links, len(design.columns.switches)
+    up = links[links["uplink"]]
+    cables = np.zeros((count, count), np.int64)  # from the lower switch to the upper one
+    np.add.at(cables, (up["a"], up["b"]), 1)
+    down = cables.T + cables.T @ (cables.T > 0).astype(np.int64)
+    widths = cables + down
+    for reached in (down, None):  # over what reaches it by going down, else over what has to rise once more
+        beyond = cables @ ((widths if reached is None else reached) > 0).astype(np.int64)
+        widths = np.where(widths > 0, widths, beyond)
+    np.fill_diagonal(widths, 0)
+    return widths

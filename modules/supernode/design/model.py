@@ -14,8 +14,9 @@ import numpy.typing as npt
 
 from supernode import catalog
 from supernode.catalog import ServerKind, SwitchKind
-from supernode.design.columns import Columns, leaf_prefix
+from supernode.design.columns import ALL_RAILS, CORE, LEAF, SPINE, Columns, leaf_prefix, plane_offset
 from supernode.design.cooling import CoolingUnit, units
+from supernode.design.naming import KINDS, TIERS, rail_port, switch_name
 from supernode.design.rows import Host, HostState, Link, RenderedFile, Rows, Switch
 from supernode.spec import Allocation, Environment, Identity, Machines, Pool, SlotState, Software, sizing
 from supernode.units import MbitPerS, Metre
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
     from supernode.spec.environment import Networks
     from supernode.spec.vpn import RemoteNetworks
 
-# The first private 4-byte number (RFC 6996). All spines share it, so that no path leads from spine to spine.
+# The first private 4-byte number (RFC 6996). All spines share it, so that no path leads from spine to spine; where
+# there are cores, the spines of each further pod share one of their own, and all cores the last one (RFC 7938).
 SPINE_ASN = 4_200_000_000
+POD_ASN = 4_290_000_000
+CORE_ASN = 4_294_967_294
 _NOBODY = Identity()
 
 
@@ -54,7 +58,7 @@ class Design:
 
     @cached_property
     def switches(self) -> Sequence[Switch]:
-        """All switches: leaves by unit and rail, then spines."""
+        """All switches: leaves by plane, unit and rail, then spines, then cores."""
         return Rows(len(self.columns.switches), self._switch)
 
     @cached_property
@@ -162,17 +166,22 @@ class Design:
             }
         )
 
-    def leaf_prefix(self, su: int, rail: int) -> IPv4Network:
+    def leaf_prefix(self, su: int, rail: int, plane: int = 1) -> IPv4Network:
         """Return the prefix that a leaf announces: the /31s of all its host ports."""
         first = leaf_prefix(self.environment, self.allocation.ports, np.array([su]), np.array([rail]))[0]
+        first += plane_offset(self.environment, plane)
         return IPv4Network((int(first), 33 - sizing.stride(self.allocation.ports).bit_length()))
+
+    def announced(self, switch: Switch) -> IPv4Network | None:
+        """Return the prefix of a switch's host ports; None of one that has none."""
+        return self.leaf_prefix(switch.su, switch.rail or 0, switch.plane) if switch.tier == "leaf" else None
 
     def oversubscription(self) -> float:
         """Return the rate of all cabled host ports over that of all uplinks, at the leaf where it is highest."""
         links, rates = self.columns.links, self.environment.fabric.rates
-        leaves = int(np.count_nonzero(~self.columns.switches["spine"]))
-        down = np.bincount(links["b"][~links["uplink"]], minlength=leaves)[:leaves] * rates.rail
-        up = np.bincount(links["a"][links["uplink"]], minlength=leaves)[:leaves] * rates.uplink
+        leaves = int(np.count_nonzero(self.columns.switches["tier"] == LEAF))
+        down = np.bincount(links["b"][links["tier"] == LEAF], minlength=leaves)[:leaves] * rates.rail
+        up = np.bincount(links["a"][links["tier"] == SPINE], minlength=leaves)[:leaves] * rates.uplink
         return float(np.max(down / up))
 
     def server_kind(self, host: Host) -> ServerKind:
@@ -265,7 +274,7 @@ class Design:
 
     def _switch_name(self, index: int) -> str:
         row = self.columns.switches[index]
-        return f"spine{row['number']:02d}" if row["spine"] else f"su{row['su']:02d}-leaf{row['number']}"
+        return switch_name(*(int(row[key]) for key in ("tier", "plane", "pod", "rail", "su", "number")))
 
     def _in(self, network: IPv4Network, offset: Any) -> IPv4Address:
         return IPv4Address(int(network.network_address) + int(offset))
@@ -310,28 +319,34 @@ class Design:
 
     def _switch(self, index: int) -> Switch:
         row = self.columns.switches[index]
-        spine, slot = bool(row["spine"]), self._slot(row)
+        tier, slot = TIERS[row["tier"]], self._slot(row)
         record = self.machines.slots.get(slot)
         return Switch(
             name=self._switch_name(index),
             slot=slot,
             rack=self.columns.racks[row["rack"]],
             unit=int(row["unit"]),
-            kind=(self._spine if spine else self._leaf).name,
-            tier="spine" if spine else "leaf",
+            kind=(self._leaf if tier == "leaf" else self._spine).name,
+            tier=tier,
             su=int(row["su"]),
-            rail=None if spine else int(row["number"]),
+            rail=None if row["rail"] == ALL_RAILS else int(row["rail"]),
             asn=self._asn(row),
             loopback=self._loopback(row),
             management=self._management(row["address"]),
             stack=self.columns.stacks[row["stack"]],
             identity=record.identity if record else _NOBODY,
+            plane=int(row["plane"]),
+            pod=int(row["pod"]),
         )
 
     def _asn(self, row: np.void) -> int | None:
         if self.environment.fabric.infiniband:
             return None
-        return SPINE_ASN if row["spine"] else SPINE_ASN + 1 + int(row["place"])
+        if row["tier"] == LEAF:
+            return SPINE_ASN + 1 + int(row["place"])
+        if row["tier"] == CORE:
+            return CORE_ASN
+        return SPINE_ASN if row["pod"] <= 1 else POD_ASN + int(row["pod"])
 
     def _loopback(self, row: np.void) -> IPv4Address | None:
         if self.environment.fabric.infiniband:
@@ -348,22 +363,24 @@ class Design:
         return self._leaf.port_name(down + index // wide, index % wide, wide)
 
     def spine_port(self, index: int) -> str:
-        """Name a spine's port by its 0-based number."""
+        """Name a spine's or core's port by its 0-based number."""
         split = self._spine.split_for(self.environment.fabric.rates.uplink)
         return self._spine.port_name(index // split, index % split, split)
 
     def _link(self, index: int) -> Link:
         row = self.columns.links[index]
-        rates, uplink = self.environment.fabric.rates, bool(row["uplink"])
-        a, b, rail = int(row["a"]), int(row["b"]), None if uplink else int(row["a_port"])
+        rates, uplink, tier = self.environment.fabric.rates, bool(row["uplink"]), int(row["tier"])
+        a, b, rail, plane = int(row["a"]), int(row["b"]), None if uplink else int(row["a_port"]), int(row["plane"])
         even, bare = int(row["b_address"]), uplink or self.environment.fabric.infiniband
         return Link(
             cable=f"C{row['cable']:05d}",
-            kind="uplink" if uplink else "rail",
+            kind=KINDS[tier],
             a_device=self._switch_name(a) if uplink else self._host_name(a),
-            a_port=self.leaf_port(int(row["a_port"]), uplink=True) if uplink else f"rail{rail}",
+            a_port=self._lower_port(tier, int(row["a_port"]), plane),
             b_device=self._switch_name(b),
-            b_port=self.spine_port(int(row["b_port"])) if uplink else self.leaf_port(int(row["b_port"]), uplink=False),
+            b_port=self.leaf_port(int(row["b_port"]), uplink=False)
+            if not uplink
+            else self.spine_port(int(row["b_port"])),
             a_address=None if bare else IPv4Interface((even + 1, 31)),
             b_address=None if bare else IPv4Interface((even, 31)),
             rail=rail,
@@ -371,4 +388,10 @@ class Design:
             mtu=self.environment.fabric.mtu,
             length=Metre(round(float(row["length_m"]), 2)),
             shut=not uplink and self._state(a, self._slot(self.columns.hosts[a])) == "quarantined",
+            plane=plane,
         )
+
+    def _lower_port(self, tier: int, number: int, plane: int) -> str:
+        if tier == LEAF:
+            return rail_port(number, plane)
+        return self.leaf_port(number, uplink=True) if tier == SPINE else self.spine_port(number)

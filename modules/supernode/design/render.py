@@ -76,7 +76,8 @@ def rails(design: Design, host: Host) -> list[RenderedFile]:
     files = [RenderedFile("/etc/supernode/rails.json", json.dumps(names, indent=2) + "\n", role="rails")]
     for link in design.links_of(host.name):
         path = f"/etc/systemd/network/50-{link.a_port}.network"
-        values = {"host": host, "rail": _rail(link), "rails": design.environment.site.networks.routed("rails")}
+        number = (link.plane - 1) * len(nics) + (link.rail or 0)
+        values = {"host": host, "rail": _rail(link, number), "rails": design.environment.site.networks.routed("rails")}
         files.append(RenderedFile(path, text("networkd/rail.network.j2", **values), role="rails"))
     files.append(
         RenderedFile("/etc/sysctl.d/61-supernode-rails.conf", text("networkd/rails-sysctl.conf.j2"), role="rails")
@@ -84,7 +85,13 @@ def rails(design: Design, host: Host) -> list[RenderedFile]:
     return files
 
 
-def _rail(link: Link) -> dict[str, Any]:
+def _function(pci: str, plane: int) -> str:
+    """Return the PCI function of a NIC's port; a NIC that is divided shows its ports one function after another."""
+    device, dot, function = pci.rpartition(".")
+    return f"{device}.{int(function, 16) + plane - 1:x}" if dot else pci
+
+
+def _rail(link: Link, number: int) -> dict[str, Any]:
     if link.a_address is None or link.b_address is None or link.rail is None:
         raise ValueError(f"cable {link.cable} is no rail")
     return {
@@ -96,8 +103,8 @@ def _rail(link: Link) -> dict[str, Any]:
         "address": link.a_address,
         "source": link.a_address.ip,
         "peer_address": link.b_address.ip,
-        "table": FIRST_TABLE + link.rail,
-        "metric": FIRST_METRIC + link.rail,
+        "table": FIRST_TABLE + number,
+        "metric": FIRST_METRIC + number,
     }
 
 
@@ -126,14 +133,14 @@ def _mode(path: str) -> str:
 def _frr(design: Design, switch: Switch) -> str:
     networks = design.environment.site.networks
     announced = [f"{switch.loopback}/32"]
-    if switch.rail is not None:
-        announced.append(str(design.leaf_prefix(switch.su, switch.rail)))
+    if (prefix := design.announced(switch)) is not None:
+        announced.append(str(prefix))
     links = design.links_of(switch.name)
     return text(
         "frr/frr.conf.j2",
         switch=switch,
         ports=[_port(link, switch.name) for link in links],
-        paths=max(LEAST_PATHS, sum(link.kind == "uplink" for link in links)),
+        paths=max(LEAST_PATHS, sum(link.kind != "rail" for link in links)),
         announced=announced,
         rails=networks.routed("rails"),
         loopbacks=networks.routed("loopbacks"),

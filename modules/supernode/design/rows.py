@@ -55,9 +55,11 @@ class Switch:
 
     Attributes:
         unit: lowest rack unit it fills.
-        su: scalable unit of a leaf, from 1; 0 for a spine.
-        rail: the rail of a leaf; None for a spine.
+        su: scalable unit of a leaf, from 1; 0 for the others.
+        rail: of a leaf that one rail has for itself, and of what stands above it in a rail-only fabric; else None.
         asn, loopback: None in an InfiniBand fabric, where a subnet manager makes all routes.
+        plane: from 1.
+        pod: of a spine below cores, from 1; else 0.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Switch:
     rack: str
     unit: int
     kind: str
-    tier: Literal["leaf", "spine"]
+    tier: Literal["leaf", "spine", "core"]
     su: int
     rail: int | None
     asn: int | None
@@ -73,6 +75,8 @@ class Switch:
     management: IPv4Interface
     stack: str
     identity: Identity
+    plane: int = 1
+    pod: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,13 +84,15 @@ class Link:
     """A cable with both its ends.
 
     Attributes:
-        kind: "rail" (a is a host, b its leaf, both with a /31) or "uplink" (a is a leaf, b a spine, unnumbered).
+        kind: "rail" (a is a host, b its leaf, both with a /31), "uplink" (a is a leaf, b a spine, unnumbered) or "core"
+            (a is a spine, b a core, unnumbered).
         a_address, b_address: the leaf's is the even one of a /31; None in an InfiniBand fabric.
         shut: the switch's port is held down, because the host is quarantined.
+        plane: from 1.
     """
 
     cable: str
-    kind: Literal["rail", "uplink"]
+    kind: Literal["rail", "uplink", "core"]
     a_device: str
     a_port: str
     b_device: str
@@ -98,6 +104,7 @@ class Link:
     mtu: int
     length: Metre
     shut: bool
+    plane: int = 1
 
 
 @dataclass(frozen=True)

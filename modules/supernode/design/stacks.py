@@ -1,8 +1,8 @@
 """Cutting the engine's state into stacks of a limited size, so that what is there never moves to another.
 
-Stack `<env>` holds the spines, the service pools and, where all fit, the first unit with its leaves; each further unit
-is `<env>-su<N>`. What does not fit its stack goes on in `<env>-su<N>-2`, or `<env>-fabric2` for spines and services.
-The limit counts machines and switches.
+Stack `<env>` holds the spines and cores, the service pools and, where all fit, the first unit with its leaves; each
+further unit is `<env>-su<N>`. What does not fit its stack goes on in `<env>-su<N>-2`, or `<env>-fabric2` for what is
+above the leaves and the services. The limit counts machines and switches.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def assign(env: Environment, hosts: list[HostBlock], switches: list[SwitchBlock]
 
 
 class _Cut:
-    """What each stack holds so far, and which stacks each group has; group 0 is the spines and the service pools."""
+    """What each stack holds so far, and which stacks each group has; group 0 is all that is of no unit."""
 
     def __init__(self, env: Environment, hosts: Sequence[HostBlock], switches: Sequence[SwitchBlock]) -> None:
         self.name, self.limit, self.rails = env.name, env.stacks.limit, sizing.rails(env)
@@ -89,11 +89,12 @@ class _Cut:
             done += count
 
 
-def shifted(block: HostBlock | SwitchBlock, by: int, rails: int) -> dict[str, int]:
+def shifted(block: HostBlock | SwitchBlock, by: int, rails: int) -> dict[str, int | tuple[int, ...]]:
     """Return the numbers of the part of a block that begins `by` later."""
-    moved = {"first": block.first + by, "address": block.address + by}
+    moved: dict[str, int | tuple[int, ...]] = {"first": block.first + by, "address": block.address + by}
     if isinstance(block, HostBlock):
         if not block.unit:
             return moved  # a service pool: no port, no cable
-        return moved | {"port": block.port + by, "cable": block.cable + by * rails}
+        planes = tuple(cable + by * rails for cable in block.planes)
+        return moved | {"port": block.port + by, "cable": block.cable + by * rails, "planes": planes}
     return moved | {"place": block.place + by}

@@ -1,6 +1,14 @@
 """The three documents of an environment, read and checked: text in, frozen types or every problem at once out."""
 
-from supernode.spec.allocation import Allocation, HostBlock, Places, SwitchBlock, UplinkBlock, allocation_text
+from supernode.spec.allocation import (
+    Allocation,
+    CoreBlock,
+    HostBlock,
+    Places,
+    SwitchBlock,
+    UplinkBlock,
+    allocation_text,
+)
 from supernode.spec.cloud import Cloud
 from supernode.spec.cooling import Cooling
 from supernode.spec.environment import Environment, Fabric, Pool, Rack, Software
@@ -13,6 +21,7 @@ __all__ = [
     "PINS",
     "Allocation",
     "Cloud",
+    "CoreBlock",
     "Cooling",
     "Environment",
     "Fabric",

@@ -15,6 +15,7 @@ from supernode.spec import (
     cloud_rules,
     collectives,
     cooling,
+    fabric_rules,
     gpu_driver,
     scheduler,
     sizing,
@@ -25,7 +26,6 @@ from supernode.spec import (
 from supernode.spec.allocation import Allocation
 from supernode.spec.environment import Environment, Pool
 from supernode.spec.machines import Machines
-from supernode.units import MbitPerS, format_rate
 
 _PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 
@@ -44,6 +44,7 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
         _bmc,
         cooling.consistency,
         transport.consistency,
+        fabric_rules.consistency,
         gpu_driver.consistency,
         scheduler.consistency,
         collectives.consistency,
@@ -56,9 +57,7 @@ def environment(env: Environment, broken: Collection[Path] = ()) -> list[Problem
     problems += (*_bios(env), *_minimum(env), *_deadline(env))
     if not doubtful & {"pools", "fabric", "racks"}:
         # Arithmetic over kinds, rates and racks makes sense only where all of them are known.
-        rates = list(_rates(env))
-        problems += _room(env)
-        problems += rates or [problem for check in (_ports, _switch_room) for problem in check(env)]
+        problems += (*_room(env), *fabric_rules.arithmetic(env))
     # A network that is wrong says nothing about its gateway either: there the whole network counts as broken.
     silent = [path[:3] if path[:2] == ("site", "networks") else path for path in broken]
     return [p for p in problems if not any(p.path[: len(path)] == path for path in silent)]
@@ -180,52 +179,6 @@ def _same_rails(known: Sequence[tuple[int, Pool, ServerKind]]) -> Iterator[Probl
             yield Problem(("pools", index, "kind"), what, "pools of one fabric have the same rails, or none")
 
 
-def _rates(env: Environment) -> Iterator[Problem]:
-    rates = env.fabric.rates
-    leaf, spine = catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine)
-    pools = (catalog.server(pool.kind) for pool in env.pools if sizing.on_fabric(pool))
-    slowest = min(pools, key=lambda kind: kind.nics[0].rate)
-    limits = (
-        ("rail", rates.rail, slowest.name, slowest.nics[0].rate),
-        ("rail", rates.rail, leaf.name, leaf.rate),
-        ("uplink", rates.uplink, leaf.name, leaf.rate),
-        ("uplink", rates.uplink, spine.name, spine.rate),
-    )
-    said: set[str] = set()
-    for name, rate, kind, most in limits:
-        if rate > most and name not in said:
-            said.add(name)
-            what = f"fabric.rates.{name} is {format_rate(MbitPerS(rate))}, a port of {kind} carries {format_rate(most)}"
-            yield Problem(("fabric", "rates", name), what, f"at most {format_rate(most)}, or another kind")
-
-
-def _ports(env: Environment) -> Iterator[Problem]:
-    """Count ports of a leaf with all its hosts, and of a spine with all its leaves."""
-    fabric, total = env.fabric, sizing.fabric_hosts(env)
-    ports = sizing.host_ports(env)
-    have = sizing.uplink_ports(env, ports)
-    if not ports or have < 0:
-        what = f"a {fabric.leaf} has no room for {ports or 'even one'} host ports and their uplinks"
-        yield Problem(("fabric", "unit" if fabric.unit else "leaf"), what, "a smaller unit, or a leaf with more ports")
-        return
-    units = -(-total // ports)
-    lanes = sizing.lanes(env, fabric.unit or min(total, ports))
-    if fabric.spines * lanes > have:
-        down, up = ports * fabric.rates.rail, have * fabric.rates.uplink
-        what = (
-            f"{fabric.spines} x {lanes} uplinks are needed for oversubscription {fabric.oversubscription:g}, "
-            f"a {fabric.leaf} has {have} beside {ports} host ports (at best {down / up if up else float('inf'):.2f})"
-        )
-        yield Problem(("fabric", "oversubscription"), what, "allow more, or take faster uplinks or a smaller unit")
-    rails = sizing.rails(env)
-    if units * rails * lanes > sizing.spine_ports(env):
-        each = f"{units * rails} leaves x {lanes} cables make {units * rails * lanes} ports on each spine"
-        what = f"{each}, a {fabric.spine} has {sizing.spine_ports(env)}"
-        yield Problem(
-            ("fabric", "spines"), what, "more spines take fewer cables each; a larger fabric needs a third tier"
-        )
-
-
 def _bios(env: Environment) -> Iterator[Problem]:
     listed = catalog.server_kinds()
     # A service pool's servers take what they have of it (Design.bios): they are other machines.
@@ -264,17 +217,6 @@ def _room(env: Environment) -> Iterator[Problem]:
         if needed > have and not pool.cloud:
             what = f"pool {pool.name} has {needed} machines with its spares, its racks have places for {have}"
             yield Problem(("pools", index, "count"), what, "name more racks, or fewer machines")
-
-
-def _switch_room(env: Environment) -> Iterator[Problem]:
-    racks = {rack.name: rack for rack in env.racks}
-    leaf, spine = catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine)
-    have = sum(sizing.switch_places(racks[name], leaf, spine) for name in env.fabric.racks)
-    ports, total = sizing.host_ports(env), sizing.fabric_hosts(env)
-    needed = -(-total // max(ports, 1)) * sizing.rails(env) + env.fabric.spines
-    if needed > have:
-        what = f"{needed} switches are needed, the fabric's racks have places for {have}"
-        yield Problem(("fabric", "racks"), what, "name more racks for the fabric")
 
 
 def _places(env: Environment, pool: Pool) -> int:

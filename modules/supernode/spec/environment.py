@@ -134,20 +134,31 @@ class Rates(Document):
 
 
 class Fabric(Document):
-    """The compute fabric.
+    """The compute fabric, a Clos network of one family.
+
+    `rail-optimised`: rail r of every host ends on leaf r of its unit, and all leaves meet in the spines. `rail-only`:
+    each rail has spines of its own, so that rails meet inside the hosts alone. `fat-tree`: all rails of a host end on
+    the one leaf of its unit, and every tier carries what the one below does. `leaf-spine`: the same in two tiers, with
+    the stated oversubscription.
 
     `unit` is the number of hosts of a full scalable unit. Where it is given, every unit gets the uplinks of a full one,
     as reference designs ask; where it is not, the uplinks follow the hosts that are there.
+
+    `spines` counts those of one pod, plane and, in `rail-only`, rail; without it a rule computes them, and with them
+    whether there are two tiers or three, unless `tiers` says so (`spec.clos`). `planes` divides every NIC into as many
+    ports, each of which ends in a fabric of its own; two planes are also what is called dual-ToR.
 
     In an InfiniBand fabric `mtu` is 2048 or 4096, which it is where nothing is said, and the first `subnet_managers`
     active hosts run one each: one is master, the others stand by.
     """
 
-    family: Literal["rail-optimised"]
+    family: Literal["rail-optimised", "rail-only", "fat-tree", "leaf-spine"]
     transport: Literal["roce-v2", "infiniband"]
     leaf: str
     spine: str
-    spines: Annotated[int, Field(ge=1, le=512)]
+    spines: Annotated[int, Field(ge=1, le=512)] | None = None
+    tiers: Literal[2, 3] | None = None
+    planes: Annotated[int, Field(ge=1, le=8)] = 1
     racks: Annotated[tuple[str, ...], Field(min_length=1)]
     rates: Rates
     oversubscription: Annotated[float, Field(gt=0, le=32)] = 1.0
@@ -166,6 +177,11 @@ class Fabric(Document):
     def infiniband(self) -> bool:
         """Tell whether a subnet manager rules it, and no switch has a configuration or an address of its own."""
         return self.transport == "infiniband"
+
+    @property
+    def by_host(self) -> bool:
+        """Tell whether all rails of a host end on one leaf, instead of each on its own."""
+        return self.family in {"fat-tree", "leaf-spine"}
 
 
 class Software(Document):

@@ -40,11 +40,33 @@ def switch_places(rack: Rack, leaf: SwitchKind, spine: SwitchKind) -> int:
     return rack.units // max(leaf.height_u, spine.height_u)
 
 
-def lanes(env: Environment, hosts: int) -> int:
-    """Return the parallel cables of each leaf and spine that keep so many hosts within the oversubscription."""
-    down = hosts * env.fabric.rates.rail
-    each = env.fabric.spines * env.fabric.rates.uplink * env.fabric.oversubscription
-    return max(1, math.ceil(down / each - 1e-9))
+def leaves(env: Environment) -> int:
+    """Return the leaves of a unit in one plane: one for each rail, or one for whole hosts."""
+    return 1 if env.fabric.by_host else rails(env)
+
+
+def lines(env: Environment) -> int:
+    """Return into how many fabrics that never meet each plane falls: the rails in rail-only, else one."""
+    return rails(env) if env.fabric.family == "rail-only" else 1
+
+
+def per_leaf(env: Environment) -> int:
+    """Return how many ports of a leaf a host takes."""
+    return rails(env) if env.fabric.by_host else 1
+
+
+def uplinks(env: Environment, ports: int) -> int:
+    """Return the uplinks that keep so many host ports of a leaf within the oversubscription."""
+    return max(1, math.ceil(ports * env.fabric.rates.rail / _up(env) - 1e-9))
+
+
+def lanes(env: Environment, ports: int, spines: int) -> int:
+    """Return the parallel cables of each leaf and spine that keep so many host ports within the oversubscription."""
+    return max(1, math.ceil(ports * env.fabric.rates.rail / (spines * _up(env)) - 1e-9))
+
+
+def _up(env: Environment) -> float:
+    return env.fabric.rates.uplink * env.fabric.oversubscription
 
 
 def uplink_ports(env: Environment, ports: int) -> int:
@@ -61,16 +83,21 @@ def spine_ports(env: Environment) -> int:
 
 
 def host_ports(env: Environment) -> int:
-    """Return the host ports of a leaf: the declared unit, else the largest power of two beside which its uplinks fit.
+    """Return the host ports of a leaf: the declared unit's, else the largest power of two beside which its uplinks fit.
 
     0 when not even one host and its uplinks fit.
     """
     if env.fabric.unit:
-        return env.fabric.unit
+        return env.fabric.unit * per_leaf(env)
     best, ports = 0, 1
-    while uplink_ports(env, ports) >= env.fabric.spines * lanes(env, ports):
+    while uplink_ports(env, ports) >= _wanted(env, ports):
         best, ports = ports, ports * 2
-    return best
+    return best if best >= per_leaf(env) else 0
+
+
+def _wanted(env: Environment, ports: int) -> int:
+    spines = env.fabric.spines
+    return spines * lanes(env, ports, spines) if spines else uplinks(env, ports)
 
 
 def stride(ports: int) -> int:

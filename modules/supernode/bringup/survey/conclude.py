@@ -101,8 +101,9 @@ def _settled(proposal: Proposal, environment: Environment, seen: Observations) -
     lanes = fabric.lanes(seen)
     ports = stride // 2 if changed else sizing.host_ports(environment)
     hosts = environment.fabric.unit or min(sizing.fabric_hosts(environment), ports)
-    if lanes and sizing.lanes(environment, hosts) != lanes:
-        up = environment.fabric.spines * lanes * environment.fabric.rates.uplink
+    spines = environment.fabric.spines
+    if lanes and spines and sizing.lanes(environment, hosts, spines) != lanes:
+        up = spines * lanes * environment.fabric.rates.uplink
         ratio = round(hosts * environment.fabric.rates.rail / up, 4)
         draft.see(("fabric", "oversubscription"), ratio, f"{lanes} cables between each leaf and each spine")
         changed = True
