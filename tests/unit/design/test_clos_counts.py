@@ -43,9 +43,9 @@ def sound(found):
         assert not len(mine) or mine.min() == mine.max()
 
 
-# DGX SuperPOD H100 reference architecture, network fabrics, table 4: SU -> nodes, GPUs, leaves, spines, cables of compute
-# and UFM, leaf-spine cables. One node slot of the first unit is given up for UFM, whose cables are the four that the
-# fifth column has above one for each GPU.
+# DGX SuperPOD H100 reference architecture, network fabrics, table 4: SU -> nodes, GPUs, leaves, spines, cables of
+# compute and UFM, leaf-spine cables. One node slot of the first unit is given up for UFM, whose cables are
+# the four that the fifth column has above one for each GPU.
 H100 = {
     1: (31, 248, 8, 4, 252, 256),
     2: (63, 504, 16, 8, 508, 512),
@@ -65,8 +65,8 @@ def test_superpod_h100(units, row):
     sound(found)
 
 
-# DGX SuperPOD B200 reference architecture, larger counts: SU -> nodes, GPUs, leaves, spines, cores, node-leaf, leaf-spine,
-# spine-core cables; a cable is a link of 400 Gbit/s.
+# DGX SuperPOD B200 reference architecture, larger counts: SU -> nodes, GPUs, leaves, spines, cores, node-leaf,
+# leaf-spine, spine-core cables; a cable is a link of 400 Gbit/s.
 B200 = {
     2: (64, 512, 16, 8, 0, 512, 512, 0),
     4: (128, 1024, 32, 16, 0, 1024, 1024, 0),
