@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from itertools import combinations
+from dataclasses import replace
+from itertools import combinations, islice
 from typing import Any
 
 from supernode import catalog
@@ -90,26 +91,44 @@ def _networks(env: Environment) -> Iterator[Problem]:
 
 
 def _names(env: Environment) -> Iterator[Problem]:
-    yield from _unique("rack", [rack.name for rack in env.racks], lambda i: ("racks", i, "name"))
+    yield from _few(_unique("rack", [rack.name for rack in env.racks], lambda i: ("racks", i, "name")))
     yield from _unique("pool", [pool.name for pool in env.pools], lambda i: ("pools", i, "name"))
-    racks = [rack.name for rack in env.racks]
+    racks = dict.fromkeys(rack.name for rack in env.racks)
     taken: dict[str, str] = {}
     users: list[tuple[str, Path, Sequence[str]]] = [("fabric", ("fabric", "racks"), env.fabric.racks)]
     users[:0] = [(f"pool {pool.name}", ("pools", i, "racks"), pool.racks) for i, pool in enumerate(env.pools)]
     for user, path, named in users:
-        for index, rack in enumerate(named):
-            if rack not in racks:
-                what = f"{user} names rack {rack}, which does not exist"
-                yield Problem((*path, index), what, f"racks: {', '.join(dict.fromkeys(racks))}")
-            elif rack in taken:
-                yield Problem(
-                    (*path, index), f"{user} names rack {rack}, which {taken[rack]} has", "a rack has one user"
-                )
-            taken.setdefault(rack, user)
+        yield from _few(_named(user, path, named, racks, taken))
     for index, pool in enumerate(env.pools):
         if pool.name == "fabric":
             what = "a pool may not be called fabric: allocation.yml keeps the switches' racks under that name"
             yield Problem(("pools", index, "name"), what, "choose another name")
+
+
+def _named(
+    user: str, path: Path, named: Sequence[str], racks: Collection[str], taken: dict[str, str]
+) -> Iterator[Problem]:
+    for index, rack in enumerate(named):
+        if rack not in racks:
+            what = f"{user} names rack {rack}, which does not exist"
+            known = list(racks)
+            known[_MANY:] = [f"… {known[-1]}"] if len(known) > _MANY else []
+            yield Problem((*path, index), what, f"racks: {', '.join(known)}")
+        elif rack in taken:
+            yield Problem((*path, index), f"{user} names rack {rack}, which {taken[rack]} has", "a rack has one user")
+        taken.setdefault(rack, user)
+
+
+def _few(problems: Iterator[Problem]) -> Iterator[Problem]:
+    """Yield the first of many problems that are alike, as two ranges of racks make them, and how many follow."""
+    found = list(islice(problems, _MANY))
+    rest = sum(1 for _ in problems)
+    if rest:
+        found[-1] = replace(found[-1], what=f"{found[-1].what}, and {rest} more like it")
+    yield from found
+
+
+_MANY = 12
 
 
 def _bmc(env: Environment) -> Iterator[Problem]:
@@ -221,7 +240,8 @@ def _room(env: Environment) -> Iterator[Problem]:
 
 def _places(env: Environment, pool: Pool) -> int:
     kind = catalog.server(pool.kind)
-    return 0 if pool.cloud else sum(sizing.server_places(rack, kind) for rack in env.racks if rack.name in pool.racks)
+    named = set(pool.racks)
+    return 0 if pool.cloud else sum(sizing.server_places(rack, kind) for rack in env.racks if rack.name in named)
 
 
 def machines(found: Machines) -> list[Problem]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv4Network
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
+from supernode.spec import ranges
 from supernode.spec.cloud import Cloud
 from supernode.spec.collectives import Collectives
 from supernode.spec.cooling import Cooling
@@ -98,13 +99,27 @@ class Access(Document):
 
 
 class Rack(Document):
-    """A rack; racks of a row stand side by side in the order of this file unless `position` says otherwise."""
+    """A rack; racks of a row stand side by side in the order of this file unless `position` says otherwise.
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*$", max_length=16)]
+    r[0001-4096] stands for as many racks; with `per_row`, each row has so many of them and the next follows.
+    """
+
+    name: Annotated[
+        str,
+        Field(pattern=r"^[a-z][a-z0-9]*$", max_length=16),
+        WithJsonSchema({"type": "string", "pattern": ranges.NAME, "examples": ["r01", "r[0001-4096]"]}),
+    ]
     units: Annotated[int, Field(ge=1, le=99)]
     row: Annotated[int, Field(ge=1)] = 1
     position: Annotated[int, Field(ge=1)] | None = None
     power_w: Annotated[int, Field(gt=0)] | None = None
+    per_row: Annotated[int, Field(ge=1)] | None = None
+
+    @model_validator(mode="after")
+    def _one_rack(self) -> Rack:
+        if self.per_row is not None:
+            raise ValueError("per_row belongs to a range of racks, such as r[0001-4096]")
+        return self
 
 
 class Pool(Document):

@@ -9,7 +9,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from supernode.errors import Problem, Refusal
-from supernode.spec import consistency, mending, wording
+from supernode.spec import consistency, mending, ranges, wording
 from supernode.spec.allocation import Allocation
 from supernode.spec.environment import Environment
 from supernode.spec.machines import Machines
@@ -71,9 +71,12 @@ def _document(model: type[Model], text: str, name: str, problems: list[Problem])
     if not isinstance(data, dict):
         problems.append(Problem((), "the file holds no mapping", document=name))
         return None
+    data, wrong = ranges.expand(data) if model is Environment else (data, [])
+    problems += wrong
     try:
         return model.model_validate(data)
     except ValidationError as error:
         rows = wording.telling(error.errors(include_url=False))
-        problems += wording.problems(rows, model, name)
+        told = [problem.path for problem in wrong]
+        problems += [p for p in wording.problems(rows, model, name) if not any(p.path[: len(t)] == t for t in told)]
         return mending.mended(model, data, [row["loc"] for row in rows])

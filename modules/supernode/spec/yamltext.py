@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from supernode.errors import Path, Problem
+from supernode.spec import ranges
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -61,23 +62,34 @@ def locate(text: str, path: Path) -> int:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         return int(mark.line) + 1 if mark else 1
-    line = 1
+    line, holder = 1, ""
     for part in path:
-        found = _step(node, part)
+        found = _step(node, part, holder)
+        holder = str(part)
         if found is None:
             break
         line, node = found
     return line
 
 
-def _step(node: yaml.Node | None, part: str | int) -> tuple[int, yaml.Node] | None:
+def _step(node: yaml.Node | None, part: str | int, holder: str) -> tuple[int, yaml.Node] | None:
     if isinstance(node, yaml.MappingNode):
         for key, value in reversed(node.value):
             if str(key.value) == str(part):
                 return key.start_mark.line + 1, value
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return node.value[part].start_mark.line + 1, node.value[part]
+    if isinstance(node, yaml.SequenceNode) and isinstance(part, int):
+        for item in node.value:
+            part -= ranges.width(_name(item)) if holder == ranges.KEY else 1
+            if part < 0:
+                return item.start_mark.line + 1, item
     return None
+
+
+def _name(item: yaml.Node) -> object:
+    """Return what an entry of a list is called: itself, or its name."""
+    if isinstance(item, yaml.MappingNode):
+        return next((value.value for key, value in item.value if key.value == "name"), None)
+    return item.value
 
 
 def spell(path: Path) -> str:
