@@ -138,8 +138,8 @@ def _lanes(draft: Draft, form: clos.Shape) -> dict[int, int]:
     env = draft.env
     if not env.fabric.spines:
         return dict.fromkeys(hosts, form.lanes)
-    full, each = env.fabric.unit, sizing.per_leaf(env)
-    return {unit: sizing.lanes(env, (full or count) * each, env.fabric.spines) for unit, count in hosts.items()}
+    full, each = env.fabric.unit or 0, sizing.per_leaf(env)
+    return {unit: sizing.lanes(env, max(full, count) * each, env.fabric.spines) for unit, count in hosts.items()}
 
 
 def _uplinks_that_stay(draft: Draft, form: clos.Shape, lanes: dict[int, int]) -> Iterator[UplinkBlock]:
