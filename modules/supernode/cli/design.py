@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from supernode.design.vpn import VpnLink
 
 
+MANY = 40  # names that the summary still writes out
+TABLES_ONLY = 4096  # devices, above which --out does not write each one's files
+
+
 def design(
     environment: Annotated[str, typer.Argument(help="a folder under inventories/, or a path")],
     out: Annotated[
@@ -37,6 +41,8 @@ def design(
         computed = inputs.design(folder)
     if out is not None:
         say(f"wrote {write(computed, out)} files under {out}")
+        if _large(computed):
+            say(f"above {TABLES_ONLY} devices only tables are written: `supernode show` prints the files of one device")
     emit(document(computed) if as_json else None, as_json=as_json, text=lambda: summary(computed))
 
 
@@ -72,11 +78,15 @@ def write(computed: Design, folder: Path) -> int:
         "site.json": export.site_json(computed),
         **export.fabric_artefacts(computed),
     }
+    if _large(computed) and not computed.environment.fabric.infiniband:
+        artefacts["addresses.csv"] = export.addresses_csv(computed)
     folder.mkdir(parents=True, exist_ok=True)
     for name, lines in artefacts.items():
         with (folder / name).open("w", encoding="utf-8") as stream:
             stream.writelines(lines)
     count = len(artefacts)
+    if _large(computed):
+        return count
     placed = [(host.name, computed.files(host.name)) for host in computed.hosts]
     placed += [(switch.name, computed.switch_files(switch.name)) for switch in computed.switches]
     for device, files in placed:
@@ -86,6 +96,10 @@ def write(computed: Design, folder: Path) -> int:
             path.write_text(file.content, encoding="utf-8")
             count += 1
     return count
+
+
+def _large(computed: Design) -> bool:
+    return len(computed.hosts) + len(computed.switches) > TABLES_ONLY
 
 
 def summary(computed: Design) -> Table:
@@ -101,31 +115,37 @@ def summary(computed: Design) -> Table:
 
 
 def _facts(computed: Design) -> Iterable[tuple[str, str]]:
+    import numpy as np
+
     from supernode import catalog
+    from supernode.design.naming import KINDS, TIERS
     from supernode.units import MbitPerS, format_rate
 
     env = computed.environment
     fabric, networks = env.fabric, env.site.networks
     yield "environment", f"{computed.name}  (design {computed.digest[:12]})"
-    for pool in env.pools:
-        hosts = [host for host in computed.hosts if host.pool == pool.name]
-        states = Counter(host.state for host in hosts)
+    all_states, columns = computed.states(), computed.columns
+    for index, pool in enumerate(env.pools):
+        mine = np.flatnonzero(columns.hosts["pool"] == index)
+        first, last = computed.hosts[int(mine[0])], computed.hosts[int(mine[-1])]
+        states = Counter(all_states[i] for i in mine.tolist())
         kind = catalog.server(pool.kind)
         said = ", ".join(f"{count} {state}" for state, count in states.items())
         has = f"{states['active'] * kind.gpus} GPUs" if kind.gpus else "not on the fabric"
         yield f"pool {pool.name}", f"{said}; {has}; {kind.vendor} {kind.model}"
-        racks = ", ".join(dict.fromkeys(host.rack for host in hosts))
-        yield "", f"{hosts[0].name} … {hosts[-1].name} in {racks}, slots {hosts[0].slot} … {hosts[-1].slot}"
-    tiers = Counter(switch.tier for switch in computed.switches)
+        racks = _some(list(dict.fromkeys(columns.racks[i] for i in columns.hosts["rack"][mine].tolist())))
+        yield "", f"{first.name} … {last.name} in {racks}, slots {first.slot} … {last.slot}"
+    tiers = dict(zip(TIERS, np.bincount(columns.switches["tier"], minlength=3).tolist(), strict=True))
     yield "fabric", f"{fabric.family}, {fabric.transport}, MTU {fabric.mtu}"
     cores = f", {tiers['core']} cores" if tiers["core"] else ""
     yield "", f"{tiers['leaf']} leaves ({fabric.leaf}), {tiers['spine']} spines{cores} ({fabric.spine})"
-    kinds = Counter(link.kind for link in computed.links)
+    counted = np.bincount(columns.links["tier"], minlength=3).tolist()
+    kinds = {kind: count for kind, count in zip(KINDS, counted, strict=True) if count}
     rates = {"rail": fabric.rates.rail, "uplink": fabric.rates.uplink, "core": fabric.rates.uplink}
     said = ", ".join(f"{count} {kind} cables of {format_rate(MbitPerS(rates[kind]))}" for kind, count in kinds.items())
     yield "cables", said
-    lengths = Counter(link.length for link in computed.links)
-    yield "lengths", ", ".join(f"{lengths[length]} x {length:g} m" for length in sorted(lengths))
+    lengths = zip(*np.unique(columns.links["length_m"], return_counts=True), strict=True)
+    yield "lengths", ", ".join(f"{count} x {round(float(length), 2):g} m" for length, count in lengths)
     yield (
         "oversubscription",
         f"{computed.oversubscription():.2f} at the fullest leaf, {fabric.oversubscription:g} declared",
@@ -136,11 +156,16 @@ def _facts(computed: Design) -> Iterable[tuple[str, str]]:
         yield f"cooling {unit.name}", f"{unit.kind} at {unit.address}, racks {', '.join(unit.racks)}"
     if computed.vpn is not None:
         yield from _tunnel(computed.vpn)
-    yield "stacks", ", ".join(f"{name} ({count})" for name, count in computed.stack_sizes().items())
-    bound = sum(1 for slot in computed.slots if slot in computed.machines.slots)
-    yield "machines", f"{bound} of {len(computed.slots)} slots are bound in machines.yml"
+    yield "stacks", _some([f"{name} ({count})" for name, count in computed.stack_sizes().items()])
+    devices = len(computed.hosts) + len(computed.switches)
+    yield "machines", f"{len(computed.machines.slots)} of {devices} slots are bound in machines.yml"
     if not computed.allocation_saved:
         yield "allocation", f"not saved: run `supernode allocate {computed.name}` and commit the file"
+
+
+def _some(names: list[str]) -> str:
+    """Name all of a few, and of many the first ones and the last."""
+    return ", ".join(names if len(names) <= MANY else [*names[:3], "…", f"{names[-1]} ({len(names)})"])
 
 
 def _tunnel(link: VpnLink) -> Iterable[tuple[str, str]]:

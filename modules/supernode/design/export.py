@@ -6,36 +6,113 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from supernode.design import infiniband
+import numpy as np
+
+from supernode.design import infiniband, naming
+from supernode.design.columns import Numbers, Table
 from supernode.design.model import Design
+from supernode.design.naming import KINDS
 from supernode.spec.parts import Network
+
+CHUNK = 1 << 16  # links that are turned into text at once
 
 
 def cabling_csv(design: Design) -> Iterator[str]:
     """Yield cabling.csv line by line."""
-    slots = {device: slot for slot, device in design.slots.items()}
     yield "cable,kind,a_device,a_slot,a_port,b_device,b_slot,b_port,rate_mbit_s,mtu,length_m\n"
-    for row in design.links:
-        a, b = (
-            f"{row.a_device},{slots[row.a_device]},{row.a_port}",
-            f"{row.b_device},{slots[row.b_device]},{row.b_port}",
-        )
-        yield f"{row.cable},{row.kind},{a},{b},{row.rate:g},{row.mtu},{row.length:g}\n"
+    rates, mtu = design.environment.fabric.rates, design.environment.fabric.mtu
+    speed = [f"{rate:g},{mtu}" for rate in (rates.rail, rates.uplink, rates.uplink)]
+    for rows, ends in _ends(design):
+        lengths, which = np.unique(rows["length_m"], return_inverse=True)
+        said = [f"{round(float(length), 2):g}" for length in lengths]
+        numbers = zip(rows["cable"].tolist(), rows["tier"].tolist(), which.tolist(), ends, strict=True)
+        for cable, tier, length, (a, a_port, b, b_port) in numbers:
+            yield f"C{cable:05d},{KINDS[tier]},{a},{a_port},{b},{b_port},{speed[tier]},{said[length]}\n"
+
+
+def addresses_csv(design: Design) -> Iterator[str]:
+    """Yield addresses.csv line by line: loopbacks, which are /32, and both ends of every rail, which are /31."""
+    yield "device,slot,port,address\n"
+    networks, switches = design.environment.site.networks, design.columns.switches
+    loopbacks = naming.ipv4(switches["place"].astype(np.int64) + int(networks.routed("loopbacks").network_address) + 1)
+    for name, slot, address in zip(design.switch_names, design.switch_slots, loopbacks, strict=True):
+        yield f"{name},{slot},lo,{address}/32\n"
+    for rows, ends in _ends(design):
+        even = rows["b_address"].astype(np.int64)
+        addresses = zip(even.tolist(), naming.ipv4(even + 1), naming.ipv4(even), ends, strict=True)
+        for number, upper, lower, (a, a_port, b, b_port) in addresses:
+            if number:
+                yield f"{a},{a_port},{upper}/31\n{b},{b_port},{lower}/31\n"
+
+
+def _ends(design: Design) -> Iterator[tuple[Table, Iterator[tuple[str, str, str, str]]]]:
+    """Yield the links by the chunk, with "device,slot" and port of both ends of each."""
+    links, hosts = design.columns.links, len(design.host_names)
+    names, slots = design.host_names + design.switch_names, design.host_slots + design.switch_slots
+    devices = [f"{name},{slot}" for name, slot in zip(names, slots, strict=True)]
+    ports, lower, upper = _ports(design)
+    for start in range(0, len(links), CHUNK):
+        rows = links[start : start + CHUNK]
+        a = np.where(rows["uplink"], rows["a"].astype(np.int64) + hosts, rows["a"]).tolist()
+        a_ports = (lower[rows["tier"] + (rows["tier"] == 0) * (rows["plane"] + 2)] + rows["a_port"]).tolist()
+        b_ports = (upper[rows["tier"]] + rows["b_port"]).tolist()
+        b = (rows["b"].astype(np.int64) + hosts).tolist()
+        ends = zip(a, a_ports, b, b_ports, strict=True)
+        yield rows, ((devices[i], ports[p], devices[j], ports[q]) for i, p, j, q in ends)
+
+
+def _ports(design: Design) -> tuple[list[str], Numbers, Numbers]:
+    """Return all names of ports, and where those of the lower and of the upper ends of each tier begin.
+
+    Lower ends of the rails begin by plane, from 3 on.
+    """
+    links, planes = design.columns.links, range(1, design.environment.fabric.planes + 1)
+    most = {(tier, end): _most(links[end][links["tier"] == tier]) for tier in range(3) for end in ("a_port", "b_port")}
+    rails, down, up = most[0, "a_port"], most[0, "b_port"], most[1, "a_port"]
+    spine = max(most[1, "b_port"], most[2, "a_port"], most[2, "b_port"])
+    ports = [naming.rail_port(rail, plane) for plane in planes for rail in range(rails)]
+    first = [rails * (plane - 1) for plane in planes]
+    starts = []
+    for found in (
+        [design.leaf_port(n, uplink=False) for n in range(down)],
+        [design.leaf_port(n, uplink=True) for n in range(up)],
+        [design.spine_port(n) for n in range(spine)],
+    ):
+        starts.append(len(ports))
+        ports += found
+    on_leaf, up_leaf, on_spine = starts
+    return ports, np.array([0, up_leaf, on_spine, *first]), np.array([on_leaf, on_spine, on_spine])
+
+
+def _most(numbers: Numbers) -> int:
+    return int(numbers.max()) + 1 if len(numbers) else 0
 
 
 def bmc_csv(design: Design) -> Iterator[str]:
     """Yield bmc.csv line by line; addresses carry their prefix length. Rented hosts have no controller."""
     yield "slot,device,kind,bmc_address,management_address\n"
-    for row in (host for host in design.hosts if not host.cloud):
-        prefix = design.networks_of(row).bmc.cidr.prefixlen
-        yield f"{row.slot},{row.name},{row.kind},{row.bmc}/{prefix},{row.management}\n"
+    hosts = design.columns.hosts
+    for index, pool in enumerate(design.environment.pools):
+        if pool.cloud:
+            continue
+        mine, networks = np.flatnonzero(hosts["pool"] == index), design.environment.networks_of(pool)
+        offset = hosts["address"][mine].astype(np.int64)
+        both = [(int(n.cidr.network_address), n.cidr.prefixlen) for n in (networks.bmc, networks.management)]
+        (bmc, bits), (management, width) = both
+        rows = zip(mine.tolist(), naming.ipv4(offset + bmc), naming.ipv4(offset + management), strict=True)
+        for i, first, second in rows:
+            yield f"{design.host_slots[i]},{design.host_names[i]},{pool.kind},{first}/{bits},{second}/{width}\n"
 
 
 def switches_csv(design: Design) -> Iterator[str]:
     """Yield switches.csv line by line; the address carries its prefix length."""
     yield "slot,device,kind,management_address\n"
-    for row in design.switches:
-        yield f"{row.slot},{row.name},{row.kind},{row.management}\n"
+    network, switches = design.environment.site.networks.management.cidr, design.columns.switches
+    addresses = naming.ipv4(switches["address"].astype(np.int64) + int(network.network_address))
+    fabric, tiers = design.environment.fabric, switches["tier"].tolist()
+    for name, slot, tier, address in zip(design.switch_names, design.switch_slots, tiers, addresses, strict=True):
+        kind = fabric.spine if tier else fabric.leaf
+        yield f"{slot},{name},{kind},{address}/{network.prefixlen}\n"
 
 
 def cooling_csv(design: Design) -> Iterator[str]:

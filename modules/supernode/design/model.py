@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from supernode import catalog
 from supernode.catalog import ServerKind, SwitchKind
+from supernode.design import naming
 from supernode.design.columns import ALL_RAILS, CORE, LEAF, SPINE, Columns, leaf_prefix, plane_offset
 from supernode.design.cooling import CoolingUnit, units
 from supernode.design.naming import KINDS, TIERS, rail_port, switch_name
@@ -234,11 +235,11 @@ class Design:
 
     @cached_property
     def _host_index(self) -> dict[str, int]:
-        return {self._host_name(i): i for i in range(len(self.columns.hosts))}
+        return {name: i for i, name in enumerate(self.host_names)}
 
     @cached_property
     def _switch_index(self) -> dict[str, int]:
-        return {self._switch_name(i): i for i in range(len(self.columns.switches))}
+        return {name: i for i, name in enumerate(self.switch_names)}
 
     @cached_property
     def management_addresses(self) -> dict[str, IPv4Address]:
@@ -249,9 +250,34 @@ class Design:
     @cached_property
     def slots(self) -> dict[str, str]:
         """The device of every slot that the design fills."""
-        hosts, switches = self.columns.hosts, self.columns.switches
-        found = {self._slot(hosts[i]): self._host_name(i) for i in range(len(hosts))}
-        return found | {self._slot(switches[i]): self._switch_name(i) for i in range(len(switches))}
+        names = (*self.host_names, *self.switch_names)
+        return dict(zip((*self.host_slots, *self.switch_slots), names, strict=True))
+
+    @cached_property
+    def host_names(self) -> list[str]:
+        """The names of all hosts, in their order."""
+        return naming.host_names(self.columns.hosts, [pool.name for pool in self.environment.pools])
+
+    @cached_property
+    def switch_names(self) -> list[str]:
+        """The names of all switches, in their order."""
+        return naming.switch_names(self.columns.switches)
+
+    @cached_property
+    def host_slots(self) -> list[str]:
+        """The slots of all hosts, in their order."""
+        return naming.slots(self.columns.hosts, self.columns.racks, self.host_names)
+
+    @cached_property
+    def switch_slots(self) -> list[str]:
+        """The slots of all switches, in their order."""
+        return naming.slots(self.columns.switches, self.columns.racks, self.switch_names)
+
+    def states(self) -> list[HostState]:
+        """Return the states of all hosts, in their order."""
+        if not self.machines.slots:
+            return ["spare" if spare else "active" for spare in self.columns.hosts["spare"].tolist()]
+        return [self._state(i, slot) for i, slot in enumerate(self.host_slots)]
 
     @cached_property
     def _links_by_device(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
@@ -265,12 +291,12 @@ class Design:
 
     def _slot(self, row: np.void) -> str:
         if not row["unit"]:  # a rented host stands in no rack
-            return f"{self.environment.pools[row['pool']].name}-{row['ordinal']:03d}"
-        return f"{self.columns.racks[row['rack']]}u{row['unit']:02d}"
+            return naming.host_name(self.environment.pools[row["pool"]].name, row["ordinal"])
+        return naming.slot(self.columns.racks[row["rack"]], row["unit"])
 
     def _host_name(self, index: int) -> str:
         row = self.columns.hosts[index]
-        return f"{self.environment.pools[row['pool']].name}-{row['ordinal']:03d}"
+        return naming.host_name(self.environment.pools[row["pool"]].name, row["ordinal"])
 
     def _switch_name(self, index: int) -> str:
         row = self.columns.switches[index]
