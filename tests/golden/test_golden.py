@@ -8,6 +8,7 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from supernode import design, spec
@@ -17,6 +18,8 @@ HERE = Path(__file__).parent
 INVENTORIES = HERE.parents[1] / "inventories"
 CASES = {path.parent.name: path.parent for path in sorted((INVENTORIES / "examples").glob("*/environment.yml"))}
 CASES |= {name: INVENTORIES / name for name in ("lab", "lab-ib")}
+MILLIONS = {name: CASES.pop(name) for name in ("rail-only-1m", "three-tier-1m")}
+MOST_LINKS = 2048  # above, a digest of each table and a few of its rows are kept
 
 
 def digest(content):
@@ -32,7 +35,65 @@ def built(case):
 
 
 def artefacts(found):
-    """Every artefact by name: the sheets and the files of some devices whole, of all others a digest."""
+    """Every artefact by name, whole where there are few."""
+    yield from small(found) if len(found.columns.links) <= MOST_LINKS else large(found)
+
+
+def large(found):
+    """How much there is of everything, a digest of each table, and every so many-th of its rows."""
+    tables = {"cabling.csv": export.cabling_csv(found), "bmc.csv": export.bmc_csv(found)}
+    tables["switches.csv"] = export.switches_csv(found)
+    if not found.environment.fabric.infiniband:
+        tables["addresses.csv"] = export.addresses_csv(found)
+    sums = []
+    for name, lines in tables.items():
+        rows = list(lines)
+        sums.append(f"{digest(''.join(rows))}  {name}")
+        yield f"sample-{name}", rows[0] + "".join(rows[1 :: max(1, len(rows) // 61)])
+    yield "SHA256SUMS", "\n".join(sums) + "\n"
+    yield "counts.json", json.dumps(counts(found), indent=1) + "\n"
+
+
+def counts(found):
+    """Devices and links by tier."""
+    switches = np.bincount(found.columns.switches["tier"], minlength=3).tolist()
+    links = np.bincount(found.columns.links["tier"], minlength=3).tolist()
+    return {
+        "hosts": len(found.hosts),
+        "switches": dict(zip(("leaf", "spine", "core"), switches, strict=True)),
+        "links": dict(zip(("host_leaf", "leaf_spine", "spine_core"), links, strict=True)),
+    }
+
+
+# k x k / 2 ports for each of eight rails of radix 512, and k x k x k / 4 ports of radix 160.
+MILLION = {
+    "rail-only-1m": {
+        "hosts": 512 * 512 // 2,
+        "switches": {"leaf": 8 * 512, "spine": 8 * 256, "core": 0},
+        "links": {"host_leaf": 1_048_576, "leaf_spine": 1_048_576, "spine_core": 0},
+    },
+    "three-tier-1m": {
+        "hosts": 160**3 // 4 // 8,
+        "switches": {"leaf": 160 * 80, "spine": 160 * 80, "core": 80 * 80},
+        "links": {"host_leaf": 1_024_000, "leaf_spine": 1_024_000, "spine_core": 1_024_000},
+    },
+}
+
+
+@pytest.mark.parametrize("case", MILLIONS)
+def test_a_million(case):
+    found = design.build(spec.read({"environment": (MILLIONS[case] / "environment.yml").read_text()}))
+    assert counts(found) == MILLION[case]
+    assert found.oversubscription() == 1
+    links, up = found.columns.links, found.columns.links["uplink"]
+    assert np.bincount(links["cable"]).max() == 1
+    lower = links["a"][up].astype(np.int64) * 1024 + links["a_port"][up] + 512 * (links["tier"][up] == 1)
+    upper = links["b"].astype(np.int64) * 1024 + links["b_port"]
+    assert np.bincount(np.concatenate([lower, upper])).max() == 1  # a leaf's uplink ports are counted from 512 on
+
+
+def small(found):
+    """The sheets and the files of some devices whole, of all others a digest."""
     yield "cabling.csv", "".join(export.cabling_csv(found))
     yield "bmc.csv", "".join(export.bmc_csv(found))
     yield "switches.csv", "".join(export.switches_csv(found))
