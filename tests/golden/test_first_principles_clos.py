@@ -11,7 +11,6 @@ import pytest
 
 from .test_golden import built
 
-
 known = cache(built)
 
 
@@ -31,7 +30,7 @@ class TestSuperPodB200:
     """Sixteen scalable units: 32 systems a unit, eight rails, four units a pod.
 
     "Rail-aligned": GPU r of every system of a unit ends on leaf r of that unit. A pod has 32 leaves and 32 spines with
-    one cable between any two; spine k of each of the four pods goes to the two cores of group k, sixteen cables to each.
+    one cable between any two; spine k of each of the four pods goes to the two cores of group k, 16 cables to each.
     """
 
     @pytest.fixture

@@ -173,6 +173,12 @@ class Design:
         first += plane_offset(self.environment, plane)
         return IPv4Network((int(first), 33 - sizing.stride(self.allocation.ports).bit_length()))
 
+    def plane_network(self, plane: int) -> IPv4Network:
+        """Return the part of the rails' network that a plane's ports have, which is all that they reach."""
+        whole, bits = self.environment.site.networks.routed("rails"), (self.environment.fabric.planes - 1).bit_length()
+        first = int(whole.network_address) + plane_offset(self.environment, plane)
+        return IPv4Network((first, whole.prefixlen + bits))
+
     def announced(self, switch: Switch) -> IPv4Network | None:
         """Return the prefix of a switch's host ports; None of one that has none."""
         return self.leaf_prefix(switch.su, switch.rail or 0, switch.plane) if switch.tier == "leaf" else None

@@ -10,6 +10,7 @@ import jinja2
 
 from supernode import packaged
 from supernode.design.model import Design
+from supernode.design.naming import rail_port
 from supernode.design.rows import Host, Link, RenderedFile, Switch
 
 LLDP_INTERVAL_S = 5
@@ -72,12 +73,14 @@ def _hosts(design: Design, host: Host) -> str:
 def rails(design: Design, host: Host) -> list[RenderedFile]:
     """Return the names, addresses and routes of a host's rails."""
     nics = design.server_kind(host).nics
-    names = {"rails": [{"name": f"rail{nic.rail}", "pci": nic.pci} for nic in nics if nic.pci]}
+    planes = range(1, design.environment.fabric.planes + 1)
+    ports = [(rail_port(nic.rail, plane), _function(nic.pci, plane)) for plane in planes for nic in nics if nic.pci]
+    names = {"rails": [{"name": name, "pci": pci} for name, pci in ports]}
     files = [RenderedFile("/etc/supernode/rails.json", json.dumps(names, indent=2) + "\n", role="rails")]
     for link in design.links_of(host.name):
         path = f"/etc/systemd/network/50-{link.a_port}.network"
         number = (link.plane - 1) * len(nics) + (link.rail or 0)
-        values = {"host": host, "rail": _rail(link, number), "rails": design.environment.site.networks.routed("rails")}
+        values = {"host": host, "rail": _rail(link, number), "rails": design.plane_network(link.plane)}
         files.append(RenderedFile(path, text("networkd/rail.network.j2", **values), role="rails"))
     files.append(
         RenderedFile("/etc/sysctl.d/61-supernode-rails.conf", text("networkd/rails-sysctl.conf.j2"), role="rails")
