@@ -120,6 +120,11 @@ def test_rails_that_meet_over_narrow_spines_are_not_crossed():
     assert tuned(narrow).values()["NCCL_CROSS_NIC"] == "0"
 
 
+def test_rails_that_never_meet_are_not_crossed():
+    alone = LAB.replace("family: rail-optimised", "family: rail-only")
+    assert tuned(alone).values()["NCCL_CROSS_NIC"] == "0"
+
+
 def test_large_fabrics_wait_longer(monkeypatch):
     assert "NCCL_IB_TIMEOUT" in left(tuned(LAB))
     monkeypatch.setattr(collectives.nccl, "MANY_HOSTS", 8)

@@ -148,6 +148,19 @@ def test_cables_that_move_are_pulled_before_they_are_plugged():
     assert {b[0] for _, b in plugged} == {"spine02"}
 
 
+def test_a_pod_more_says_which_cables_of_the_upper_tiers_move():
+    """One spine a pod with eight cables to each of the eight leaves of one unit, so that each unit is a pod."""
+    three = LAB.replace("spines: 2", "spines: 1\n  tiers: 3\n  unit: 4").replace("uplink: 50 M", "uplink: 5 M")
+    old = lab(three.replace("count: 8", "count: 4").replace("spares: 1", "spares: 0"))
+    new = lab(three, old.allocation)
+    found = plan.compare(new, left(old), applied(old))
+    kinds = {link.cable: link.kind for link in new.links}
+    assert {kinds[move.cable] for move in found.recabling if move.action == "plug"} == {"rail", "uplink", "core"}
+    before = {link.cable: (link.a_device, link.a_port, link.b_device, link.b_port) for link in old.links}
+    after = {link.cable: (link.a_device, link.a_port, link.b_device, link.b_port) for link in new.links}
+    assert {m.cable for m in found.recabling if m.action == "pull"} == {c for c in before if after.get(c) != before[c]}
+
+
 def test_a_record_of_digests_still_tells_what_changes(monkeypatch):
     from supernode.plan import recording
 

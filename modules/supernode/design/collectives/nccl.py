@@ -94,7 +94,10 @@ def _class(draft: Draft) -> None:
 
 def _fabric(draft: Draft, design: Design) -> None:
     declared = design.environment.fabric.oversubscription
-    if declared > 1:
+    if design.environment.fabric.family == "rail-only":
+        reason = "rails meet inside the hosts alone: what changes rails does so over NVLink, before it leaves"
+        draft.set("NCCL_CROSS_NIC", "0", reason, "environment.yml: fabric.family")
+    elif declared > 1:
         reason = f"rails meet only over spines, which are oversubscribed {declared:g}:1: rings stay on their rail"
         draft.set("NCCL_CROSS_NIC", "0", reason, "environment.yml: fabric.oversubscription")
     else:
