@@ -202,6 +202,8 @@ class Design:
     @cached_property
     def vpn(self) -> VpnLink | None:
         """The tunnel to the other site, where there is one."""
+        if self.environment.vpn is None:
+            return None
         from supernode.design import vpn
 
         return vpn.link(self.environment)

@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, collapse_addresses
 
-from supernode.design import render
 from supernode.design.rows import RenderedFile
 from supernode.spec import Environment
 from supernode.spec.vpn import Gateway as Declared
@@ -148,6 +147,8 @@ def _gateway(
 def files(found: VpnLink, gateway: Gateway) -> tuple[RenderedFile, ...]:
     """Return the whole configuration of one gateway: tunnel, firewall, forwarding."""
     values = {"link": found, "gateway": gateway, "peer": found.peer(gateway), "keepalive": KEEPALIVE_S, "key": KEY}
+    from supernode.design import render  # the templates' engine is loaded where a file is rendered
+
     return (
         RenderedFile("/etc/sysctl.d/60-supernode.conf", render.text("gateway/sysctl.conf.j2"), role="gateway"),
         RenderedFile(
