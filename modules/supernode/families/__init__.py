@@ -6,7 +6,7 @@ for a scale-out fabric.
 
 from supernode.families.graph import LINK, Graph, Group, behind_switches, linked
 from supernode.families.proofs import Proofs, prove, weakest
-from supernode.families.registry import Family, Parameters, Routing, families, family
+from supernode.families.registry import Family, Parameters, Routing, bounded, families, family
 
 __all__ = [
     "LINK",
@@ -17,6 +17,7 @@ __all__ = [
     "Proofs",
     "Routing",
     "behind_switches",
+    "bounded",
     "families",
     "family",
     "linked",

@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict
 
 from supernode.families.graph import Graph
 
+MOST_LINKS = 1 << 25
+
 
 class Parameters(BaseModel):
     """What the spec says of a layer of one family; each family adds its own, and `family`, a literal of its name.
@@ -38,6 +40,16 @@ class Routing:
     lanes: int
     why: str
     options: Mapping[str, str] | None = None
+
+
+def bounded(links: int) -> None:
+    """Refuse a layer that no memory holds, before its graph is made.
+
+    Raises:
+        ValueError: more links than MOST_LINKS.
+    """
+    if links > MOST_LINKS:
+        raise ValueError(f"it would have {links:,} links; at most {MOST_LINKS:,} are designed")
 
 
 class Family(Protocol):

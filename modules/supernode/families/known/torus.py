@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from supernode import families
 from supernode.families.graph import Graph, Group, linked
@@ -23,6 +23,11 @@ class Parameters(families.Parameters):
 
     family: Literal["torus"]
     shape: Annotated[tuple[Annotated[int, Field(ge=2, le=65536)], ...], Field(min_length=1, max_length=6)]
+
+    @model_validator(mode="after")
+    def _of_a_size(self) -> Parameters:
+        families.bounded(prod(self.shape) * len(self.shape))
+        return self
 
 
 def size(p: Parameters) -> int:
