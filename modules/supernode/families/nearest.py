@@ -64,5 +64,11 @@ def _reached(ports: int, hops: int) -> int:
 def described(p: Parameters) -> str:
     """Return a family and its parameters in a few words, e.g. "hyperx 8x8" or "dragonfly a=8 h=4 g=32"."""
     said = p.model_dump(exclude={"family"}, exclude_defaults=True)
-    words = ("x".join(map(str, value)) if isinstance(value, tuple) else f"{key}={value}" for key, value in said.items())
+    words = [f"{key}={_word(value)}" for key, value in said.items()]
+    if said.keys() == {"shape"}:
+        words = [_word(said["shape"])]
     return " ".join([str(getattr(p, "family", "")), *words])
+
+
+def _word(value: object) -> str:
+    return "x".join(map(str, value)) if isinstance(value, tuple) else str(value)
