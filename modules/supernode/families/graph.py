@@ -80,8 +80,9 @@ class Graph:
             walked += 1
             counts = starts[edge + 1] - starts[edge]
             first = np.repeat(starts[edge] - np.cumsum(counts) + counts, counts)
-            reached = np.unique(far[first + np.arange(len(first))])
-            edge = reached[found[reached] == FAR]
+            reached = np.zeros(self.vertices, dtype=np.bool_)
+            reached[far[first + np.arange(len(first))]] = True
+            edge = np.flatnonzero(reached & (found == FAR))
             found[edge] = walked
         return found
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from supernode.families.graph import Graph
 
 MOST_LINKS = 1 << 25
+LIKELY_PORTS = 128  # of a card: what needs more is no candidate
 
 
 class Parameters(BaseModel):

@@ -8,7 +8,7 @@ import pytest
 from supernode import families
 from supernode.families.known import torus
 
-COUNTS = (8, 12, 32, 64, 128, 192)
+COUNTS = (8, 12, 32, 64, 128)
 FUNCTIONS = ("size", "graph", "sources", "bisection", "routing", "candidates")
 
 

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from supernode import families
 from supernode.families.graph import LINK, Graph, Group, Table, linked
 from supernode.families.known import hyperx
+from supernode.families.registry import LIKELY_PORTS
 
 NAME = "dragonfly"
 SUMMARY = "groups meshed inside, each pair of groups joined by a link; three hops, few ports"
@@ -93,5 +94,5 @@ def candidates(cards: int) -> Iterator[Parameters]:
     """Yield the three divisions into groups that take the fewest ports."""
     shapes = [(a, -(-(cards // a - 1) // a), cards // a) for a in range(2, cards // 2 + 1) if cards % a == 0]
     for a, h, g in sorted(shapes, key=lambda shape: shape[0] - 1 + shape[1])[:3]:
-        if max(a, h) <= 1024:
+        if a - 1 + h <= LIKELY_PORTS:
             yield Parameters(family="dragonfly", a=a, h=h, g=g)

@@ -10,10 +10,10 @@ from pydantic import Field
 from supernode import families
 from supernode.families.graph import Graph, Group
 from supernode.families.known import hyperx
+from supernode.families.registry import LIKELY_PORTS
 
 NAME = "full-mesh"
 SUMMARY = "every card linked to every other; one hop, a port for each other card"
-LARGEST_LIKELY = 256
 
 
 class Parameters(families.Parameters):
@@ -50,5 +50,5 @@ def routing(_p: Parameters) -> families.Routing:
 
 def candidates(cards: int) -> Iterator[Parameters]:
     """Yield the one mesh of these cards, while cards can have that many ports."""
-    if 2 <= cards <= LARGEST_LIKELY:
+    if 2 <= cards <= LIKELY_PORTS + 1:
         yield Parameters(family="full-mesh", cards=cards)

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from supernode import families
 from supernode.families.graph import Graph, Group, Table, linked
 from supernode.families.known import torus
+from supernode.families.registry import LIKELY_PORTS
 
 NAME = "hyperx"
 SUMMARY = "full mesh in each of 1 to 6 dimensions; as many hops as dimensions, many ports"
@@ -86,5 +87,5 @@ def candidates(cards: int) -> Iterator[Parameters]:
     """Yield the most even shapes of two to four dimensions."""
     for dimensions in (2, 3, 4):
         shape = torus.even_shape(cards, dimensions)
-        if shape and max(shape) <= 256:
+        if shape and sum(shape) - dimensions <= LIKELY_PORTS:
             yield Parameters(family="hyperx", shape=shape)
