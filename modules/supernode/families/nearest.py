@@ -50,7 +50,8 @@ def _proved(family: Family, cards: int, switches: bool) -> Iterator[Found]:
 def least_ports(cards: int, max_hops: int) -> int:
     """Return how many ports a card needs at least: Moore's bound for a direct network of any wiring.
 
-    With d ports a card reaches at most 1 + d * sum((d - 1)**i for i < max_hops) cards, itself among them.
+    With d ports a card reaches at most 1 + d * sum((d - 1)**i for i < max_hops) cards, itself among them. Within no
+    hops no number of ports is enough for two cards; then it is `cards`, more than there are others.
     """
     if max_hops < 1:
         return 0 if cards == 1 else cards

@@ -27,6 +27,11 @@ def test_figures_of_64_cards(shape, ports, links, diameter, mean, cut):
     assert found.bisection == cut
 
 
+@pytest.mark.parametrize(("shape", "cut"), [((5, 5, 5), 50), ((3,), 2), ((4, 3), 6), ((6, 4), 8)])
+def test_the_cut_is_twice_the_cards_over_the_longest_even_size(shape, cut):
+    assert proved(*shape).bisection == cut
+
+
 @pytest.mark.parametrize("shape", [(2,), (3,), (2, 3), (5, 4), (2, 2, 2), (4, 3, 2)])
 def test_symmetry_says_what_all_pairs_say(shape):
     one, every = proved(*shape), proved(*shape, sources=False)

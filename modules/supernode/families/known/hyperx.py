@@ -11,7 +11,6 @@ from math import prod
 from typing import Annotated, Literal
 
 import numpy as np
-import numpy.typing as npt
 from pydantic import Field, model_validator
 
 from supernode import families
@@ -68,14 +67,7 @@ def sources(_p: Parameters) -> Sequence[int]:
 
 def bisection(p: Parameters, graph: Graph) -> float:
     """Return the weakest cut across one dimension; nearly halves where its size is odd."""
-    return families.weakest(graph, _halves(p.shape))
-
-
-def _halves(shape: tuple[int, ...]) -> Iterator[npt.NDArray[np.bool_]]:
-    place = torus.coordinates(shape)
-    even = [axis for axis, length in enumerate(shape) if length % 2 == 0]
-    for axis in even or range(len(shape)):
-        yield place[axis] < shape[axis] // 2
+    return families.weakest(graph, torus.halves(p.shape))
 
 
 def routing(_p: Parameters) -> families.Routing:

@@ -103,10 +103,8 @@ def sources(_p: Parameters) -> Sequence[int]:
 
 
 def bisection(p: Parameters, graph: Graph) -> float:
-    """Return the weakest cut across one dimension; nearly halves where no size is even."""
-    place = torus.coordinates(shape(p))
-    slabs = [place[axis] < length // 2 for axis, length in enumerate(shape(p))]
-    return families.weakest(graph, list(torus.halves(shape(p))) or slabs)
+    """Return the weakest cut across one dimension of the torus."""
+    return families.weakest(graph, torus.halves(shape(p)))
 
 
 def routing(_p: Parameters) -> families.Routing:

@@ -58,11 +58,11 @@ def bisection(p: Parameters, graph: Graph) -> float:
 
 
 def halves(shape: tuple[int, ...]) -> Iterator[npt.NDArray[np.bool_]]:
-    """Yield, for each dimension of even size, the cards of its lower half."""
+    """Yield, for each dimension of even size, the cards of its lower half; where all are odd, nearly halves of each."""
     place = coordinates(shape)
-    for axis, length in enumerate(shape):
-        if length % 2 == 0:
-            yield place[axis] < length // 2
+    even = [axis for axis, length in enumerate(shape) if length % 2 == 0]
+    for axis in even or range(len(shape)):
+        yield place[axis] < shape[axis] // 2
 
 
 def routing(p: Parameters) -> families.Routing:
