@@ -1,4 +1,4 @@
-"""The engine of each family against what opensm and ibdmchk said of it (docs of the measurements: one host a switch)."""
+"""The engine of each family against what opensm and ibdmchk said of it, measured with one host a switch."""
 
 import pytest
 
