@@ -13,7 +13,8 @@ from pydantic import BaseModel, ConfigDict
 
 from supernode.families.graph import Graph
 
-MOST_LINKS = 1 << 25
+MOST_LINKS = 1 << 23
+MOST_PORTS = 65535  # as a LINK row holds them
 LIKELY_PORTS = 128  # of a card: what needs more is no candidate
 
 
@@ -43,14 +44,16 @@ class Routing:
     options: Mapping[str, str] | None = None
 
 
-def bounded(links: int) -> None:
-    """Refuse a layer that no memory holds, before its graph is made.
+def bounded(links: int, ports: int = 0) -> None:
+    """Refuse a layer that no memory or no column holds, before its graph is made.
 
     Raises:
-        ValueError: more links than MOST_LINKS.
+        ValueError: more links than MOST_LINKS, or more ports of one vertex than MOST_PORTS.
     """
     if links > MOST_LINKS:
         raise ValueError(f"it would have {links:,} links; at most {MOST_LINKS:,} are designed")
+    if ports > MOST_PORTS:
+        raise ValueError(f"one card or switch would have {ports:,} ports; at most {MOST_PORTS:,} are designed")
 
 
 class Family(Protocol):

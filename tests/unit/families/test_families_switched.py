@@ -195,6 +195,8 @@ def test_symmetry_says_what_all_pairs_say(name, kw):
         ("bridged", {"groups": 16, "shape": (32,), "planes": 5}, "not divided evenly by 5 planes"),
         ("bridged", {"groups": 2, "shape": (4,), "planes": 2, "plane_bridges": 2}, "1 links up are not divided"),
         ("bridged", {"groups": 16, "shape": (32,), "planes": 8, "bridge_ports": 63}, "needs 64 ports; it has 63"),
+        ("switched", {"cards": 2, "switches": 1024, "links": 256}, "262,144 ports"),
+        ("leaf-spine", {"leaves": 4096, "leaf_ends": 64, "spines": 1, "pair_links": 64}, "262,144 ports"),
         ("fat-tree", {"radix": 5}, "radix 5 is odd"),
         ("fat-tree", {"radix": 512, "tiers": 3}, "at most"),
         ("leaf-spine", {"leaves": 8, "leaf_ends": 32, "spines": 8}, "stated as 1, but 32 ends over 8 uplinks"),

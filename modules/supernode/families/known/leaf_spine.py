@@ -37,7 +37,8 @@ class Parameters(families.Parameters):
                 f"oversubscription is stated as {self.oversubscription:g}, but {self.leaf_ends} ends over "
                 f"{self.spines * self.pair_links} uplinks of rate {self.up_rate:g} are {found:.3g}"
             )
-        families.bounded(self.leaves * (self.leaf_ends + self.spines * self.pair_links))
+        leaf_ports = self.leaf_ends + self.spines * self.pair_links
+        families.bounded(self.leaves * leaf_ports, max(leaf_ports, self.leaves * self.pair_links))
         return self
 
 

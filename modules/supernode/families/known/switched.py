@@ -42,7 +42,7 @@ class Parameters(families.Parameters):
         needed, there = max(each(self)) * self.cards, self.switch_ports or 65535
         if needed > there:
             raise ValueError(f"a switch needs {needed} ports for {self.cards} cards; it has {there}")
-        families.bounded(sum(each(self)) * self.cards)
+        families.bounded(sum(each(self)) * self.cards, sum(each(self)))
         return self
 
 
