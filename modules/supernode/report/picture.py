@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from html import escape
 
 from supernode.design import Design
+from supernode.design.pictures import drawing
+from supernode.design.pictures.drawing import Anchors, Box, Point
 from supernode.design.rows import Host, Link, Switch
 from supernode.records import Finding
 from supernode.report.problems import cable_states, standing
@@ -22,19 +24,6 @@ _SWITCH_H, _HOST_H, _SWITCH_W = 44, 66, 128
 _MARGIN = 20
 _LABELLED = 24
 _LABEL_W, _LABEL_H = 54, 18
-
-Point = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Box:
-    """A device's card."""
-
-    name: str
-    x: float
-    y: float
-    width: float
-    height: float
 
 
 @dataclass(frozen=True)
@@ -55,7 +44,7 @@ def draw(design: Design, findings: Iterable[Finding]) -> Picture:
     boxes = _place(design, hosts)
     names = {host.name for host in hosts}
     links = [link for link in design.links if link.a_device in boxes and link.b_device in boxes]
-    anchors = _anchors(boxes, links, names)
+    anchors = drawing.anchors(boxes, links, names)
     width = max(box.x + box.width for box in boxes.values()) + _MARGIN
     height = _HOST_Y + _HOST_H + 34
     size = f'viewBox="0 0 {width:.0f} {height}" width="{width:.0f}" height="{height}" style="--drawn: {width:.0f}px"'
@@ -130,26 +119,6 @@ def _spread(switches: list[Switch], total: float, y: float) -> dict[str, Box]:
     }
 
 
-Anchors = dict[tuple[tuple[str, str], str], Point]
-
-
-def _anchors(boxes: Mapping[str, Box], links: list[Link], hosts: set[str]) -> Anchors:
-    """Give every end of every cable its point on a card's edge, in the order of what is at its other end."""
-    edges: dict[tuple[str, str], list[tuple[float, tuple[str, str], str]]] = {}
-    for link in links:
-        a, b = (link.a_device, link.a_port), (link.b_device, link.b_port)
-        a_order = float(link.rail or 0) if link.a_device in hosts else boxes[link.b_device].x
-        edges.setdefault((link.a_device, "top"), []).append((a_order, a, link.cable))
-        edges.setdefault((link.b_device, "bottom"), []).append((boxes[link.a_device].x, b, link.cable))
-    found: Anchors = {}
-    for (device, edge), rows in edges.items():
-        box = boxes[device]
-        y = box.y if edge == "top" else box.y + box.height
-        for i, (_, end, cable) in enumerate(sorted(rows)):
-            found[(end, cable)] = (box.x + box.width * (i + 0.5) / len(rows), y)
-    return found
-
-
 def _drawn_late(states: Mapping[str, str], link: Link) -> int:
     """Draw the well ones first, so that nothing hides a bad one."""
     return 0 if states[link.cable] in ("ok", "unchecked", "shut") else 1
@@ -171,19 +140,10 @@ def _racks(hosts: list[Host], boxes: Mapping[str, Box]) -> list[str]:
 
 
 def _cable(link: Link, state: str, anchors: Anchors) -> str:
-    (x1, y1), (x2, y2) = _ends(link, anchors)
-    middle = (y1 + y2) / 2
     title = f"{link.cable}  {link.a_device}:{link.a_port} - {link.b_device}:{link.b_port}\n"
     title += f"{state}, {format_rate(link.rate)}, {link.length:g} m"
-    path = f"M{x1:.1f} {y1:.1f}C{x1:.1f} {middle:.1f} {x2:.1f} {middle:.1f} {x2:.1f} {y2:.1f}"
+    path = drawing.curve(*drawing.ends(link, anchors))
     return f'<path class="cable {state}" d="{path}"><title>{escape(title)}</title></path>'
-
-
-def _ends(link: Link, anchors: Anchors) -> tuple[Point, Point]:
-    return (
-        anchors[((link.a_device, link.a_port), link.cable)],
-        anchors[((link.b_device, link.b_port), link.cable)],
-    )
 
 
 def _switch(switch: Switch, box: Box, verdicts: Mapping[str, str]) -> str:
@@ -225,7 +185,7 @@ def _labels(links: list[Link], states: Mapping[str, str], anchors: Anchors) -> l
     parts: list[str] = []
     taken: list[Point] = []
     for link in bad if len(bad) <= _LABELLED else []:
-        x, y = _free(_ends(link, anchors), taken)
+        x, y = drawing.free_place(*drawing.ends(link, anchors), taken, (_LABEL_W, _LABEL_H))
         taken.append((x, y))
         parts.append(
             f'<g class="label {states[link.cable]}">'
@@ -233,21 +193,3 @@ def _labels(links: list[Link], states: Mapping[str, str], anchors: Anchors) -> l
             f'<text x="{x:.1f}" y="{y + 3.5:.1f}">{escape(link.cable)}</text></g>'
         )
     return parts
-
-
-def _free(ends: tuple[Point, Point], taken: list[Point]) -> Point:
-    """Return a point on the cable where no other label lies; the last tried when all are taken."""
-    (x1, y1), (x2, y2) = ends
-    middle, x, y = (y1 + y2) / 2, x1, y1
-    for step in range(9):
-        at = 0.2 + 0.075 * step
-        x, y = _curve(at, x1, x2, x1, x2), _curve(at, y1, y2, middle, middle)
-        if all(abs(x - other_x) > _LABEL_W or abs(y - other_y) > _LABEL_H for other_x, other_y in taken):
-            break
-    return x, y
-
-
-def _curve(t: float, start: float, end: float, near: float, far: float) -> float:
-    """Return a coordinate of the cubic curve from start to end with the two control coordinates."""
-    u = 1 - t
-    return u**3 * start + 3 * u * u * t * near + 3 * u * t * t * far + t**3 * end
