@@ -69,6 +69,7 @@ def document(computed: Design) -> dict[str, Any]:
 def write(computed: Design, folder: Path) -> int:
     """Write the artefacts and, under files/<device>/, what stands on each device; return how many files."""
     from supernode.design import export
+    from supernode.design.pictures import fabric, racks
 
     artefacts = {
         "cabling.csv": export.cabling_csv(computed),
@@ -76,6 +77,8 @@ def write(computed: Design, folder: Path) -> int:
         "switches.csv": export.switches_csv(computed),
         "cooling.csv": export.cooling_csv(computed),
         "site.json": export.site_json(computed),
+        "fabric.svg": fabric.lines(computed),
+        "racks.svg": racks.lines(computed),
         **export.fabric_artefacts(computed),
     }
     if _large(computed) and not computed.environment.fabric.infiniband:

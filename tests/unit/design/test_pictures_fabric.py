@@ -2,8 +2,10 @@
 
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.unit.design import pictures
 from tests.unit.design.sites import large
@@ -202,3 +204,46 @@ def test_what_measures_colours_knows_a_pair_that_is_alike_without_green_cones():
 
 def test_neighbouring_rails_differ_by_their_dash_too():
     assert all(drawing.rail_dash(rail) != drawing.rail_dash(rail + 1) for rail in range(8))
+
+
+def repeated(found, times):
+    """A design of many copies of another one, each with its own racks, as columns alone: nothing is allocated."""
+    columns, environment = found.columns, found.environment
+    hosts, switches, links = (np.tile(table, times) for table in (columns.hosts, columns.switches, columns.links))
+    copy = {
+        len(table): np.repeat(np.arange(times), len(table))
+        for table in (columns.hosts, columns.switches, columns.links)
+    }
+    n_hosts, n_switches, n_links, n_racks = (
+        len(columns.hosts),
+        len(columns.switches),
+        len(columns.links),
+        len(columns.racks),
+    )
+    hosts["su"] += (copy[n_hosts] * columns.hosts["su"].max()).astype("u4")
+    for table in (hosts, switches):
+        table["rack"] += (copy[len(table) // times] * n_racks).astype("u4")
+    links["a"] += (copy[n_links] * np.where(links["uplink"], n_switches, n_hosts)).astype("u4")
+    links["b"] += (copy[n_links] * n_switches).astype("u4")
+    switches["su"] += np.where(switches["su"] > 0, copy[n_switches] * columns.hosts["su"].max(), 0).astype("u4")
+    racks_ = tuple(
+        rack.model_copy(update={"name": f"{rack.name}c{at}"}) for at in range(times) for rack in environment.racks
+    )
+    whole = environment.model_copy(update={"racks": racks_})
+    names = tuple(rack.name for rack in racks_)
+    return replace(
+        found, environment=whole, columns=replace(columns, hosts=hosts, switches=switches, links=links, racks=names)
+    )
+
+
+def test_a_million_gpus_are_drawn_in_half_a_second():
+    found = repeated(built("examples/superpod-h100-4su"), 1000)
+    assert len(found.columns.hosts) == 128_000
+    began = time.process_time()
+    drawn = {picture: pictures.tree(picture.lines(found)) for picture in (fabric, racks)}
+    assert time.process_time() - began < 0.5
+    said = pictures.words(drawn[fabric])
+    assert "128,000 hosts" in said[1]
+    assert sum(int(words[2:].replace(",", "")) for words in said if words.startswith("x ")) == 3999
+    for root in drawn.values():
+        assert (pictures.outside(root), pictures.overlapping(root)) == ([], [])

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from itertools import groupby
 
+import numpy as np
+
 from supernode.design.model import Design
 from supernode.design.pictures import drawing, summary
 from supernode.design.pictures.drawing import BODY, FAINT, INK, MARGIN, SMALL, WIDTH, WRONG, Box, Point, text
@@ -239,8 +241,8 @@ def _labels(bad: list[Link], wrong: Mapping[str, str], places: drawing.Anchors) 
 
 def legend(design: Design, y: float, *, wrong: bool) -> list[str]:
     """Return what the colours, dashes and shapes stand for."""
-    cabled = _cabled(design)
-    rails = sorted({link.rail for link in design.links_of(cabled) if link.rail is not None}) if cabled else []
+    links = design.columns.links
+    rails = np.flatnonzero(np.bincount(links["a_port"][~links["uplink"]])).tolist()
     x, drawn = MARGIN, [text(MARGIN, y + 8, "cables", BODY, bold=True)]
     x += 62
     rows = [(f"rail {rail}", drawing.rail_colour(rail), drawing.rail_dash(rail), 2.2) for rail in rails]
@@ -255,7 +257,3 @@ def legend(design: Design, y: float, *, wrong: bool) -> list[str]:
     said = "spines round, leaves with a band of their rail's colour, hosts square in the frame of their rack"
     said = ("cores pointed, " if dict(summary.totals(design).switches)["core"] else "") + said
     return [*drawn, text(MARGIN, y + 30, "shapes", BODY, bold=True), text(MARGIN + 62, y + 30, said, SMALL)]
-
-
-def _cabled(design: Design) -> str:
-    return next((host.name for host in design.hosts if host.su), "")

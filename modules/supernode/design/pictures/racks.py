@@ -11,7 +11,7 @@ import numpy as np
 
 from supernode import catalog
 from supernode.design.model import Design
-from supernode.design.pictures import drawing
+from supernode.design.pictures import drawing, summary
 from supernode.design.pictures.drawing import FAINT, INK, MARGIN, SHADE, SMALL, WIDTH, WRONG, Box, text
 from supernode.design.rows import Host, Switch
 from supernode.spec.environment import Rack
@@ -37,12 +37,14 @@ class Stand:
 
 def lines(design: Design) -> Iterator[str]:
     """Yield the elevations of all racks in their rows; of more than MOST_RACKS one of each kind, with its count."""
-    stands = _stands(design)
-    whole = len(stands) <= MOST_RACKS
-    rows = list(_rows(stands if whole else _alike(design, stands), whole))
-    racks = f"{len(stands):,} rack{'' if len(stands) == 1 else 's'}"
+    stands, count = _stands(design), len(design.environment.racks)
+    whole = count <= MOST_RACKS
+    rows = list(_rows(stands[:MOST_RACKS], whole))
+    racks = f"{count:,} rack{'' if count == 1 else 's'}"
     said = f"{racks}, {len(design.hosts):,} hosts, {len(design.switches):,} switches"
-    said += "" if whole else f"; {sum(len(row) for row in rows)} kinds of rack, one of each is drawn"
+    kinds = f"{len(stands)} kinds of rack, one of each is drawn"
+    kinds += f", the first {MOST_RACKS}" if len(stands) > MOST_RACKS else ""
+    said += "" if whole else f"; {kinds}"
     title = f"{design.name}: racks"
     body = drawing.heading(title, said + "; units count from below; watts are the most that the devices draw")
     y = 76.0
@@ -55,33 +57,27 @@ def lines(design: Design) -> Iterator[str]:
 
 
 def _stands(design: Design) -> list[Stand]:
-    """Return every rack of the environment with the devices in it, in the order of the document."""
-    columns = design.columns
-    held = np.concatenate([columns.hosts["rack"], columns.switches["rack"]]).astype(np.int64)
-    standing = np.concatenate([columns.hosts["unit"], columns.switches["unit"]]) > 0
-    order = np.argsort(held, kind="stable")
-    order = order[standing[order]]
-    starts = np.searchsorted(held[order], np.arange(len(columns.racks) + 1))
+    """Return the racks of the environment, in its order; where they are many, one of each kind.
+
+    Racks are of a kind that are as high and as strong, with devices of the same pool or tier in the same units.
+    """
+    columns, racks = design.columns, design.environment.racks
+    tables = (columns.hosts, columns.switches)
+    held, unit = (np.concatenate([table[name].astype(np.int64) for table in tables]) for name in ("rack", "unit"))
+    kind = np.concatenate([columns.hosts["pool"].astype(np.int64), -1 - summary.tiers_of(design)])
+    order = np.lexsort((unit, held))
+    order = order[unit[order] > 0]
+    starts = np.searchsorted(held[order], np.arange(len(columns.racks) + 1)).tolist()
     at = {name: index for index, name in enumerate(columns.racks)}
-    devices = order.tolist()
-    return [
-        Stand(rack, tuple(devices[starts[at[rack.name]] : starts[at[rack.name] + 1]]), 1)
-        for rack in design.environment.racks
-    ]
-
-
-def _alike(design: Design, stands: list[Stand]) -> list[Stand]:
-    """Return one rack of each kind: as high, as strong, and with devices of the same kinds in the same units."""
-    columns = design.columns
-    hosts = np.stack([columns.hosts[name].astype(np.int64) for name in ("pool", "unit")], axis=1).tolist()
-    tiers = [(-1 - bool(spine), int(unit)) for spine, unit in columns.switches[["spine", "unit"]].tolist()]
-    kinds = [tuple(row) for row in hosts] + tiers
-    found: dict[object, Stand] = {}
-    for stand in stands:
-        key = stand.rack.units, stand.rack.power_w, tuple(sorted(kinds[device] for device in stand.devices))
-        first = found.get(key, Stand(stand.rack, stand.devices, 0))
-        found[key] = Stand(first.rack, first.devices, first.count + 1)
-    return list(found.values())[:MOST_RACKS]
+    code = (kind * 256 + unit)[order]
+    found: dict[object, tuple[Rack, slice, int]] = {}
+    for rack in racks:
+        mine = slice(starts[at[rack.name]], starts[at[rack.name] + 1])
+        alike = rack.units, rack.power_w, code[mine].tobytes()
+        key = rack.name if len(racks) <= MOST_RACKS else alike
+        first = found.get(key, (rack, mine, 0))
+        found[key] = first[0], first[1], first[2] + 1
+    return [Stand(rack, tuple(order[mine].tolist()), count) for rack, mine, count in found.values()]
 
 
 def _rows(stands: list[Stand], whole: bool) -> Iterator[list[Stand]]:

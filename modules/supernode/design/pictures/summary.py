@@ -59,7 +59,8 @@ class Block:
 
 def tiers_of(design: Design) -> Numbers:
     """Return each switch's tier as a number in TIERS."""
-    return design.columns.switches["spine"].astype(np.int64)
+    switches = design.columns.switches
+    return switches["tier" if "tier" in (switches.dtype.names or ()) else "spine"].astype(np.int64)
 
 
 def totals(design: Design) -> Totals:
