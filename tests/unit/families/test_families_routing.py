@@ -24,7 +24,9 @@ def test_no_engine_is_chosen_that_closed_a_circle(name, shape):
     ("name", "kw", "engine", "lanes"),
     [
         ("torus", {"shape": (4, 4, 4)}, "torus-2QoS", 2),
-        ("torus-chords", {"shape": (4, 4, 4)}, "lash", 1),
+        ("torus-chords", {"shape": (4, 4, 4)}, "lash", 2),
+        ("torus-chords", {"shape": (8, 8, 4)}, "lash", 6),
+        ("bridged", {"groups": 16, "shape": (8, 4), "planes": 4}, "dfsssp", 6),
         ("hyperx", {"shape": (4, 4, 4)}, "dor", 1),
         ("hyperx", {"shape": (32, 8)}, "dor", 1),
         ("dragonfly", {"a": 8, "h": 4, "g": 32}, "dfsssp", 5),

@@ -115,7 +115,7 @@ def _with_bridges(graph: Graph, cards: npt.NDArray[np.bool_]) -> npt.NDArray[np.
 
 def routing(_p: Parameters) -> families.Routing:
     """Return dfsssp: mesh and bridges close circles, which lanes break."""
-    return families.Routing("dfsssp", 8, "shortest paths on several lanes")
+    return families.Routing("dfsssp", 8, "shortest paths on several lanes; 16 groups of 8x4 on four planes need six")
 
 
 def candidates(cards: int) -> Iterator[Parameters]:

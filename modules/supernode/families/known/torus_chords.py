@@ -75,8 +75,8 @@ def _halves(shape: tuple[int, ...]) -> Iterator[npt.NDArray[np.bool_]]:
 
 
 def routing(_p: Parameters) -> families.Routing:
-    """Return lash: dimension order closes circles on a torus of more than four cards a side."""
-    return families.Routing("lash", 8, "layers of paths without a circle; one layer is enough at 4x4x4")
+    """Return lash: dimension order closes circles beyond four cards a side, dfsssp needs nine lanes at 8x8x4."""
+    return families.Routing("lash", 8, "layers of paths without a circle: two at 4x4x4, six at 8x8x4")
 
 
 def candidates(cards: int) -> Iterator[Parameters]:
