@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from supernode import design, spec
+from supernode.design import artefacts as registry
 from supernode.design import expectations, export
 
 HERE = Path(__file__).parent
@@ -94,12 +95,7 @@ def test_a_million(case):
 
 def small(found):
     """The sheets and the files of some devices whole, of all others a digest."""
-    yield "cabling.csv", "".join(export.cabling_csv(found))
-    yield "bmc.csv", "".join(export.bmc_csv(found))
-    yield "switches.csv", "".join(export.switches_csv(found))
-    yield "cooling.csv", "".join(export.cooling_csv(found))
-    yield "site.json", "".join(export.site_json(found))
-    yield from ((name, "".join(lines)) for name, lines in export.fabric_artefacts(found).items())
+    yield from ((row.name, "".join(row.lines(found))) for row in registry.of(found))
     files = {h.name: found.files(h.name) for h in found.hosts} | {
         s.name: found.switch_files(s.name) for s in found.switches
     }

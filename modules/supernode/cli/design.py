@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 MANY = 40  # names that the summary still writes out
-TABLES_ONLY = 4096  # devices, above which --out does not write each one's files
 
 
 def design(
@@ -41,7 +40,9 @@ def design(
         computed = inputs.design(folder)
     if out is not None:
         say(f"wrote {write(computed, out)} files under {out}")
-        if _large(computed):
+        from supernode.design.artefacts import TABLES_ONLY, large
+
+        if large(computed):
             say(f"above {TABLES_ONLY} devices only tables are written: `supernode show` prints the files of one device")
     emit(document(computed) if as_json else None, as_json=as_json, text=lambda: summary(computed))
 
@@ -68,27 +69,16 @@ def document(computed: Design) -> dict[str, Any]:
 
 def write(computed: Design, folder: Path) -> int:
     """Write the artefacts and, under files/<device>/, what stands on each device; return how many files."""
-    from supernode.design import export
-    from supernode.design.pictures import fabric, racks
+    from supernode.design import artefacts
 
-    artefacts = {
-        "cabling.csv": export.cabling_csv(computed),
-        "bmc.csv": export.bmc_csv(computed),
-        "switches.csv": export.switches_csv(computed),
-        "cooling.csv": export.cooling_csv(computed),
-        "site.json": export.site_json(computed),
-        "fabric.svg": fabric.lines(computed),
-        "racks.svg": racks.lines(computed),
-        **export.fabric_artefacts(computed),
-    }
-    if _large(computed) and not computed.environment.fabric.infiniband:
-        artefacts["addresses.csv"] = export.addresses_csv(computed)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, lines in artefacts.items():
-        with (folder / name).open("w", encoding="utf-8") as stream:
-            stream.writelines(lines)
-    count = len(artefacts)
-    if _large(computed):
+    count = 0
+    for artefact in artefacts.of(computed):
+        path = folder / artefact.name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as stream:
+            stream.writelines(artefact.lines(computed))
+        count += 1
+    if artefacts.large(computed):
         return count
     placed = [(host.name, computed.files(host.name)) for host in computed.hosts]
     placed += [(switch.name, computed.switch_files(switch.name)) for switch in computed.switches]
@@ -99,10 +89,6 @@ def write(computed: Design, folder: Path) -> int:
             path.write_text(file.content, encoding="utf-8")
             count += 1
     return count
-
-
-def _large(computed: Design) -> bool:
-    return len(computed.hosts) + len(computed.switches) > TABLES_ONLY
 
 
 def summary(computed: Design) -> Table:

@@ -210,19 +210,12 @@ def begin(folder: EnvironmentFolder, design: Design) -> Started:
 def _export(design: Design, folder: EnvironmentFolder, target: Path) -> None:
     """Write the artefacts that the lab is built from (contracts, section 3)."""
     from supernode.boot import sshkey
-    from supernode.design import export
+    from supernode.design import artefacts
     from supernode.workspace import give
 
-    for name, lines in (
-        ("cabling.csv", export.cabling_csv(design)),
-        ("bmc.csv", export.bmc_csv(design)),
-        ("switches.csv", export.switches_csv(design)),
-        ("cooling.csv", export.cooling_csv(design)),
-        ("site.json", export.site_json(design)),
-        *export.fabric_artefacts(design).items(),
-    ):
-        with (target / name).open("w", encoding="utf-8") as stream:
-            stream.writelines(lines)
+    for sheet in artefacts.of(design, artefacts.SHEETS):
+        with (target / sheet.name).open("w", encoding="utf-8") as stream:
+            stream.writelines(sheet.lines(design))
     (target / "authorized_keys").write_text(sshkey.ensure(folder) + "\n", encoding="utf-8")
     for path in (folder.state.parent, folder.state):  # root starts labs; whoever keeps the environment logs in
         give(path, folder.folder)

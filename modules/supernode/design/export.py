@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from supernode.design import infiniband, naming
+from supernode.design import naming
 from supernode.design.columns import Numbers, Table
 from supernode.design.model import Design
 from supernode.design.naming import KINDS
@@ -138,11 +138,6 @@ def site_json(design: Design) -> Iterator[str]:
         "bmc_username": (design.environment.bmc.factory or design.environment.bmc).username,
     }
     yield json.dumps({**document, **_beyond(design)}, indent=2) + "\n"
-
-
-def fabric_artefacts(design: Design) -> dict[str, Iterator[str]]:
-    """Return what only fabrics of one transport have, by file name."""
-    return {"fabric.net": infiniband.netlist(design)} if design.environment.fabric.infiniband else {}
 
 
 def _network(network: Network) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import pytest
 
 from supernode import design, packaged, spec
-from supernode.design import export
+from supernode.design import artefacts as sheets
 from supernode.errors import CouldNotRun
 from supernode.lab import artefacts, capacity, faults, infiniband, wiring
 
@@ -15,15 +15,7 @@ def exported(tmp_path):
     texts = {name: (FOLDER / f"{name}.yml").read_text() for name in ("environment", "allocation")}
     found, folder = design.build(spec.read(texts)), tmp_path / "lab-ib" / "artefacts"
     folder.mkdir(parents=True)
-    tables = {
-        "cabling.csv": export.cabling_csv(found),
-        "bmc.csv": export.bmc_csv(found),
-        "switches.csv": export.switches_csv(found),
-        "cooling.csv": export.cooling_csv(found),
-        "site.json": export.site_json(found),
-        "authorized_keys": iter(()),
-        **export.fabric_artefacts(found),
-    }
+    tables = {row.name: row.lines(found) for row in sheets.of(found, sheets.SHEETS)} | {"authorized_keys": iter(())}
     for name, lines in tables.items():
         (folder / name).write_text("".join(lines))
     return artefacts.read(folder)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from supernode.bringup.survey.observed import Observations, SwitchSeen
 from supernode.bringup.survey.pairing import Machine
-from supernode.design import Design, Host, Switch, expectations, export
+from supernode.design import Design, Host, Switch, expectations
+from supernode.design import artefacts as sheets
 from supernode.records import Finding, Verdict
 from supernode.verify import cabling, expected, gates, localise
 from supernode.verify.facts.device import DeviceFacts, Facts
@@ -128,9 +129,7 @@ def _differs(check: str, place: str, want: str, have: str) -> Iterator[Finding]:
 
 def artefacts(design: Design) -> dict[str, str]:
     """Return everything that leaves a design, by name, for comparing two of them."""
-    tables = {"cabling.csv": export.cabling_csv, "bmc.csv": export.bmc_csv, "switches.csv": export.switches_csv}
-    found = {name: "".join(write(design)) for name, write in {**tables, "site.json": export.site_json}.items()}
-    found |= {name: "".join(lines) for name, lines in export.fabric_artefacts(design).items()}
+    found = {sheet.name: "".join(sheet.lines(design)) for sheet in sheets.of(design, sheets.SHEETS)}
     for host in design.hosts:
         found |= {f"{host.name}{file.path}": file.content for file in design.files(host.name)}
     for switch in design.switches:
