@@ -18,6 +18,7 @@ from supernode.design import expectations, export
 HERE = Path(__file__).parent
 INVENTORIES = HERE.parents[1] / "inventories"
 CASES = {path.parent.name: path.parent for path in sorted((INVENTORIES / "examples").glob("*/environment.yml"))}
+EXPORTED = ("lab", "lab-ib", "superpod-h100-1su-ib")  # one of each transport, and one of real size
 CASES |= {name: INVENTORIES / name for name in ("lab", "lab-ib")}
 MILLIONS = {name: CASES.pop(name) for name in ("rail-only-1m", "three-tier-1m")}
 MOST_LINKS = 2048  # above, a digest of each table and a few of its rows are kept
@@ -95,7 +96,10 @@ def test_a_million(case):
 
 def small(found):
     """The sheets and the files of some devices whole, of all others a digest."""
-    yield from ((row.name, "".join(row.lines(found))) for row in registry.of(found))
+    yield from ((row.name, "".join(row.lines(found))) for row in registry.of(found, registry.SHEETS))
+    if found.name in EXPORTED:
+        exports = {row.name: "".join(row.lines(found)) for row in registry.of(found, registry.EXPORTS)}
+        yield "EXPORTS", "".join(f"{digest(text)}  {name}\n" for name, text in exports.items())
     files = {h.name: found.files(h.name) for h in found.hosts} | {
         s.name: found.switch_files(s.name) for s in found.switches
     }

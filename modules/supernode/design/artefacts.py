@@ -9,6 +9,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from supernode.design import export, infiniband
+from supernode.design.exports import (
+    containerlab,
+    dot,
+    infragraph,
+    netbox,
+    simai,
+    slurm,
+    topo,
+    topograph,
+    units,
+    walking,
+)
 from supernode.design.model import Design
 from supernode.design.pictures import fabric, racks
 
@@ -56,7 +68,7 @@ SHEETS: tuple[Artefact, ...] = (
     Artefact("site.json", "Networks, time servers and the boot server of the site.", export.site_json),
     Artefact("fabric.net", "The subnet as ibnetdiscover prints and ibsim reads it.", infiniband.netlist, _infiniband),
 )
-TABLES = (
+TABLES: tuple[Artefact, ...] = (
     Artefact(
         "addresses.csv",
         "Loopbacks and both ends of every rail, where no device's files have them.",
@@ -68,7 +80,53 @@ PICTURES: tuple[Artefact, ...] = (
     Artefact("fabric.svg", "The fabric, whole or in units.", fabric.lines),
     Artefact("racks.svg", "The racks in elevation.", racks.lines),
 )
-ARTEFACTS = SHEETS + TABLES + PICTURES
+LARGEST = 20_000
+"""Of more cables than this the tools of `exports/` make nothing useful, and they would take longer than the design."""
+
+
+def _readable(design: Design) -> bool:
+    return 0 < len(design.links) <= LARGEST
+
+
+def _subnet(design: Design) -> bool:
+    return _readable(design) and _infiniband(design)
+
+
+def _ethernet(design: Design) -> bool:
+    return _readable(design) and not _infiniband(design)
+
+
+def _accelerated(design: Design) -> bool:
+    return _readable(design) and all(design.server_kind(host).gpus for host in design.hosts if host.su)
+
+
+def _nvlink(design: Design) -> bool:
+    return _readable(design) and bool(units.domains(design))
+
+
+# docs/exports.md says who reads each of them, and what tests that.
+EXPORTS: tuple[Artefact, ...] = (
+    Artefact("exports/walk.csv", "Each plug in the order in which a crew walks.", walking.plan, _readable),
+    Artefact("exports/labels.html", "A label for each plug, to be printed.", walking.labels, _readable),
+    Artefact(
+        "exports/fabric.topo", "The subnet for ibdiagnet, UFM and its Cable Validation Tool.", topo.lines, _subnet
+    ),
+    Artefact("exports/topology.dot", "The cables for PTM and the Cable Validation Tool.", dot.lines, _ethernet),
+    Artefact("exports/slurm/topology.conf", "Slurm's tree.", slurm.tree, _readable),
+    Artefact("exports/slurm/topology-block.conf", "Slurm's blocks, one an NVLink domain.", slurm.blocks, _nvlink),
+    Artefact("exports/slurm/topology.yaml", "Both for Slurm from 25.05.", slurm.document, _readable),
+    Artefact("exports/topograph/labels.yaml", "Labels of Kubernetes' nodes.", topograph.labels, _readable),
+    Artefact("exports/topograph/model.yaml", "A model for topograph's simulation.", topograph.model, _readable),
+    Artefact("exports/netbox/racks.csv", "NetBox: the first import.", netbox.racks, _readable),
+    Artefact("exports/netbox/devices.csv", "NetBox: the second import.", netbox.devices, _readable),
+    Artefact("exports/netbox/interfaces.csv", "NetBox: the third import.", netbox.interfaces, _readable),
+    Artefact("exports/netbox/cables.csv", "NetBox: the fourth import.", netbox.cables, _readable),
+    Artefact("exports/infragraph.yaml", "The graph for infragraph.", infragraph.lines, _readable),
+    Artefact("exports/containerlab.clab.yml", "The fabric in containers.", containerlab.lines, _ethernet),
+    Artefact("exports/simai/topology.txt", "The fabric for SimAI's ns-3.", simai.lines, _accelerated),
+    Artefact("exports/simai/nodes.csv", "What the numbers in it stand for.", simai.nodes, _accelerated),
+)
+ARTEFACTS = SHEETS + TABLES + PICTURES + EXPORTS
 
 
 def of(design: Design, among: tuple[Artefact, ...] = ARTEFACTS) -> Iterator[Artefact]:
