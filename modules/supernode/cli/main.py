@@ -13,6 +13,7 @@ from supernode.cli.allocate import allocate
 from supernode.cli.assign import assign
 from supernode.cli.bringup import bringup
 from supernode.cli.bundle import bundle
+from supernode.cli.cabling import app as cabling
 from supernode.cli.check import check
 from supernode.cli.design import design
 from supernode.cli.destroy import destroy
@@ -54,8 +55,9 @@ for _verb in (
 app.command(context_settings=SSH_CONTEXT)(ssh)
 lab.command()(up)
 app.add_typer(lab, name="lab")
+app.add_typer(cabling, name="cabling")
 
-for _command in (*app.registered_commands, *lab.registered_commands):
+for _command in (*app.registered_commands, *lab.registered_commands, *cabling.registered_commands):
     # Click fills paragraphs; \b keeps the lines of this one: each example stands on its own.
     _command.help = re.sub(r"\n(?=Example:)", "\n\b\n", inspect.getdoc(_command.callback) or "", count=1)
 
