@@ -53,11 +53,13 @@ def compare(design: Design, rows: Iterable[Row], wanted: ColumnMap | None = None
     names = Names(design, wanted)
     found: list[Difference] = []
     joined: list[tuple[Row, End, End]] = []
+    half: set[End] = set()
     for row in listed:
         ends, unknown = _ends(names, row)
         found += unknown
-        if ends is not None:
-            joined.append((row, *ends))
+        if len(ends) == 2:
+            joined.append((row, ends[0], ends[1]))
+        half.update(ends)
     found += _twice(joined)
     expected = _wanted(design)
     lines = _lines(joined)
@@ -65,7 +67,7 @@ def compare(design: Design, rows: Iterable[Row], wanted: ColumnMap | None = None
     placed, off = _misplaced(expected, seen, lines)
     found += placed
     cables = expected.cables()
-    found += _missing(cables, lines, off)
+    found += _missing(cables, half, off)
     found += _extra(expected, joined)
     pairs = {frozenset((a, b)): row for row, a, b in joined}
     right = {name: pairs[frozenset((cable.a, cable.b))] for name, cable in cables.items() if _has(pairs, cable)}
@@ -78,7 +80,8 @@ def _has(pairs: Mapping[frozenset[End], Row], cable: Cable) -> bool:
     return frozenset((cable.a, cable.b)) in pairs
 
 
-def _ends(names: Names, row: Row) -> tuple[tuple[End, End] | None, list[Difference]]:
+def _ends(names: Names, row: Row) -> tuple[list[End], list[Difference]]:
+    """Return the ends that are known, and what is not."""
     ends: list[End] = []
     unknown: list[Difference] = []
     for device, port in ((row.a_device, row.a_port), (row.b_device, row.b_port)):
@@ -93,7 +96,7 @@ def _ends(names: Names, row: Row) -> tuple[tuple[End, End] | None, list[Differen
             unknown.append(Difference("unknown", row.lines, what))
             continue
         ends.append((known, found))
-    return ((ends[0], ends[1]) if len(ends) == 2 else None), unknown
+    return ends, unknown
 
 
 def _lines(joined: Iterable[tuple[Row, End, End]]) -> dict[End, tuple[int, ...]]:
@@ -169,11 +172,12 @@ def _at(seen: Mapping[End, Observed], cable: Cable) -> End | None:
     return seen[cable.a].partner
 
 
-def _missing(cables: Mapping[str, Cable], lines: Mapping[End, tuple[int, ...]], off: set[str]) -> list[Difference]:
+def _missing(cables: Mapping[str, Cable], named: set[End], off: set[str]) -> list[Difference]:
+    """Return the cables neither of whose ends the sheet names: where it names one, that has been said already."""
     return [
         Difference("missing", (), f"cable {name}: no line joins {text(cable.a)} and {text(cable.b)}", "", (name,))
         for name, cable in cables.items()
-        if name not in off and cable.a not in lines and cable.b not in lines
+        if name not in off and cable.a not in named and cable.b not in named
     ]
 
 

@@ -114,7 +114,7 @@ def _socket(kind: SwitchKind, socket: int, lane: int, split: int) -> Iterator[st
     number = kind.first_port + socket
     cage, inside = divmod(socket, kind.cage_ports)
     if split == 1:
-        yield from (f"{before}{number}" for before in ("", "p", "port", "ib1/", "eth", "ethernet", "swp"))
+        yield from (f"{before}{number}" for before in ("", "p", "port", "ib1/", "eth", "ethernet"))
         if kind.cage_ports == 1:
             cage, inside = socket, 0
     else:
@@ -122,4 +122,3 @@ def _socket(kind: SwitchKind, socket: int, lane: int, split: int) -> Iterator[st
     place = f"{kind.first_port + cage}/{inside + 1}"
     yield from (place, f"ib1/{place}", f"eth{place}", f"ethernet{place}", f"port{place}")
     yield f"sw{kind.first_port + cage}p{inside + 1}"
-    yield f"swp{kind.first_port + cage}s{inside}"
