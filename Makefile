@@ -7,7 +7,7 @@ PYTEST := $(BIN)/pytest -p no:cacheprovider
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo env SUPERNODE_CACHE=$(or $(SUPERNODE_CACHE),$(HOME)/.cache/supernode))
 STAGE := tools/stage
 
-.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test core operations kills lies qemu nccl bench clean
+.PHONY: help setup engine lab lab-stop check test unit stacks wheel lab-test core operations kills lies qemu nccl owners bench clean
 
 help:  ## say what the targets are
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -61,6 +61,9 @@ qemu: setup  ## the deploy ISO in a virtual machine with UEFI, from an empty dis
 nccl: setup  ## our NCCL files read by the real library, without a GPU; fetches 344 MB
 	@.venv-uv/bin/uv run --frozen --extra nccl pytest -q -p no:cacheprovider tests/nccl
 
+owners: setup  ## the exports read back by infragraph, pydot and Slurm; fetches 20 MB
+	@$(PYTEST) -q -m owners tests/unit/design/test_exports_owners.py
+
 bench: engine  ## ratios against named peers
 	@$(SUDO) $(BIN)/python -m pytest -q -s -o python_files='*.py' tests/bench -m ''
 
@@ -70,6 +73,7 @@ test:  ## check + every test; prints the minutes of each stage
 	@$(STAGE) static $(MAKE) --no-print-directory check
 	@$(STAGE) unit $(MAKE) --no-print-directory unit
 	@$(STAGE) wheel $(MAKE) --no-print-directory wheel
+	@$(STAGE) owners $(MAKE) --no-print-directory owners
 	@$(STAGE) stacks $(MAKE) --no-print-directory stacks
 	@$(STAGE) lab $(MAKE) --no-print-directory lab-test
 	@$(STAGE) core $(MAKE) --no-print-directory core
