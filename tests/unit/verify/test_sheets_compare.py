@@ -5,6 +5,8 @@ import functools
 import io
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from supernode import design, packaged, spec
 from supernode.design import artefacts, export
@@ -214,3 +216,23 @@ def test_a_broken_topo_is_refused_with_its_line():
     with pytest.raises(Unreadable) as error:
         topology.read(DOCUMENTED.replace("P3 -4x-50G->", "P3 4x"))
     assert error.value.problems[0][0] == 3
+
+
+CELLS = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
+    ["gpu-001", "rail0", "su01-leaf0", "swp1", "1/1", '"', ""]
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.lists(CELLS, min_size=4, max_size=6), max_size=8), st.sampled_from(",;\t"))
+def test_whatever_stands_in_a_sheet_it_is_compared_or_refused(cells, delimiter):
+    head = delimiter.join(["a_device", "a_port", "b_device", "b_port", "length_m"])
+    text = "\n".join([head, *(delimiter.join(row) for row in cells)])
+    try:
+        rows = topology.read(text) if topology.is_topo(text) else table.read(text)
+    except Unreadable:
+        return
+    found = compare.compare(built("lab"), rows)
+    assert found.rows == len(rows)
+    last = len(io.StringIO(text, newline="").read().splitlines()) + 1
+    assert all(1 <= line <= last for row in found.differences for line in row.lines)

@@ -40,5 +40,5 @@ def _host(design: Design, link: Link) -> str:
 def _switch(design: Design, name: str) -> str:
     """Return a switch's system type, which NVIDIA writes with an M before the model, and its name."""
     model = design.switch_kind(design.switch(name)).model
-    kind = f"M{model}" if re.fullmatch(r"QM?\d{4}.*", model) else re.sub(r"\W+", "_", model)
+    kind = f"M{model}" if re.fullmatch(r"QM\d{4}", model) else re.sub(r"[^\w-]+", "_", model)
     return f"{kind} {name}"
