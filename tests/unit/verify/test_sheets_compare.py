@@ -73,6 +73,33 @@ def test_a_wrong_rail():
     assert (found.kind, found.cables) == ("wrong-rail", (one["cable"], two["cable"]))
 
 
+def test_one_cable_on_a_wrong_rail_and_a_host_turned_by_one():
+    rows = records()
+    one = cable(rows, "gpu-001", "rail2")
+    one["b_device"], one["b_port"] = "su01-leaf3", "swp40"
+    turned = [cable(rows, "gpu-004", f"rail{rail}") for rail in range(8)]
+    leaves = [(row["b_device"], row["b_port"]) for row in turned]
+    for rail, row in enumerate(turned):
+        row["b_device"], row["b_port"] = leaves[(rail + 1) % 8]
+    first, second = compared(rows).differences
+    assert (first.kind, first.fix) == ("wrong-rail", "move the plug from su01-leaf3:swp40 to su01-leaf2:swp1")
+    assert second.kind == "wrong-rail"
+    assert "the 8 rail cables of gpu-004" in second.what
+    assert "are shifted by 1 rail(s)" in second.what
+
+
+def test_one_plug_in_a_wrong_port_and_two_exchanged_hosts():
+    rows = records()
+    cable(rows, "gpu-001", "rail2")["b_port"] = "swp40"
+    for rail in range(8):
+        one, two = cable(rows, "gpu-005", f"rail{rail}"), cable(rows, "gpu-006", f"rail{rail}")
+        one["b_port"], two["b_port"] = two["b_port"], one["b_port"]
+    first, second = compared(rows).differences
+    assert (first.kind, first.lines) == ("misplaced", (4,))
+    assert (second.kind, len(second.cables), len(second.lines)) == ("swapped", 16, 16)
+    assert second.what == "gpu-005 and gpu-006 are exchanged: all 8 rail cables of each are the other's"
+
+
 def test_a_shifted_block_is_one_difference():
     rows = records()
     moved = [cable(rows, f"gpu-{number:03d}", "rail5") for number in range(4, 10)]

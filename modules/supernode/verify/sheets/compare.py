@@ -64,7 +64,8 @@ def compare(design: Design, rows: Iterable[Row], wanted: ColumnMap | None = None
     expected = _wanted(design)
     lines = _lines(joined)
     seen = _seen(expected, joined)
-    placed, off = _misplaced(expected, seen, lines)
+    rails = {switch.name: switch.rail for switch in design.switches}
+    placed, off = _misplaced(expected, seen, lines, rails)
     found += placed
     cables = expected.cables()
     found += _missing(cables, half, off)
@@ -140,7 +141,10 @@ def _seen(expected: Wanted, joined: list[tuple[Row, End, End]]) -> dict[End, Obs
 
 
 def _misplaced(
-    expected: Wanted, seen: Mapping[End, Observed], lines: Mapping[End, tuple[int, ...]]
+    expected: Wanted,
+    seen: Mapping[End, Observed],
+    lines: Mapping[End, tuple[int, ...]],
+    rails: Mapping[str, int | None],
 ) -> tuple[list[Difference], set[str]]:
     """Return the cables that stand in each other's places, group by group, and their names."""
     found: list[Difference] = []
@@ -150,26 +154,20 @@ def _misplaced(
         where = sorted({line for end in ends for line in lines.get(end, ())})
         cables = tuple(cable.id for cable in row.cables)
         steps = "; ".join(str(step) for step in row.steps)
-        found.append(Difference(_kind(row, seen), tuple(where), row.what, steps, cables))
+        found.append(Difference(_kind(row, seen, rails), tuple(where), row.what, steps, cables))
         names.update(cables)
     return found, names
 
 
-def _kind(row: Miscabling, seen: Mapping[End, Observed]) -> str:
+def _kind(row: Miscabling, seen: Mapping[End, Observed], rails: Mapping[str, int | None]) -> str:
     """Return the sort of a group: what it is about matters more than how many cables it takes."""
     if "port" in row.what and ("too far" in row.what or "too near" in row.what):
         return "shifted"
-    rails = [cable for cable in row.cables if cable.kind == "rail"]
-    switches = {cable.b[0] for cable in rails}
-    hosts = {cable.a[0] for cable in rails}
-    crossed = any(partner is not None and partner[0] != cable.b[0] for cable in rails for partner in [_at(seen, cable)])
-    if rails and crossed and len(switches) > 1 and len(hosts) == 1:
+    ends = [(cable, seen[cable.a].partner) for cable in row.cables if cable.kind == "rail"]
+    crossed = any(end is not None and rails.get(end[0]) not in (None, rails[cable.b[0]]) for cable, end in ends)
+    if crossed and len({cable.a[0] for cable, _ in ends}) == 1:
         return "wrong-rail"
     return "swapped" if any(step.kind == "exchange" for step in row.steps) else "misplaced"
-
-
-def _at(seen: Mapping[End, Observed], cable: Cable) -> End | None:
-    return seen[cable.a].partner
 
 
 def _missing(cables: Mapping[str, Cable], named: set[End], off: set[str]) -> list[Difference]:
