@@ -84,7 +84,7 @@ def _boxes(graph: Graph, size: int, top: float) -> list[Box]:
     low = [Box("", MARGIN + step * (at + 0.5) - wide / 2, top + HEIGHT - 90, wide, 84) for at in range(count)]
     rise = (HEIGHT - 160) / len(graph.tiers)
     tiers = len(graph.tiers)
-    return low + [Box("", 200, top + HEIGHT - 120 - rise * (at + 1) + 20, WIDTH - 400, 54) for at in range(tiers)]
+    return low + [Box("", MARGIN, top + HEIGHT - 100 - rise * (at + 1), WIDTH - 2 * MARGIN, 54) for at in range(tiers)]
 
 
 def _ends(a: Box, b: Box, turn: int) -> tuple[float, float, float, float]:

@@ -197,7 +197,7 @@ def _words(box: Box, note: str) -> str:
         return upper + text(
             box.middle, box.y + 30, drawing.fitted(note, box.width - 2, SMALL), SMALL, anchor="middle", colour=FAINT
         )
-    size = min(BODY, box.width - 1)
+    size = min(BODY, max(box.width - 2.6, 9.0))
     room, foot = box.width > 30, box.bottom - 11
     upright = text(box.middle + (-3 if room else size * 0.36), foot, box.name, size, turned=True, bold=True)
     note = drawing.fitted(note, box.height - 14, SMALL)
