@@ -11,6 +11,7 @@ from supernode.design.rows import Host, Link, RenderedFile
 
 if TYPE_CHECKING:
     from supernode.design.model import Design
+    from supernode.families import Graph
 
 MANAGERS = 2  # one that works, one that stands by
 # opensm takes 0 to 15, and the highest is master. 15 stays free for whoever takes over by hand.
@@ -94,6 +95,35 @@ def netlist(design: Design) -> Iterator[str]:
         if link.kind == "rail":
             yield f'Ca\t1 "{node(design, link.a_device, link.rail)}"\n'
             yield _line(design, link, link.a_device) + "\n"
+
+
+def graph_netlist(graph: Graph, speed: str) -> Iterator[str]:
+    """Yield a family's graph in the same form; switches are `s<number>`, the end ports `e<card>-<port>`.
+
+    A switch's port is the graph's, counted from 1 as the subnet does; so what is cabled by dimension is routed by it.
+
+    Raises:
+        ValueError: cards without a switch between them, which no subnet manager routes.
+    """
+    if graph.direct:
+        raise ValueError("cards that are linked directly have no subnet; put each behind a switch")
+    ports: dict[int, list[tuple[int, str, int]]] = {vertex: [] for vertex in range(graph.cards, graph.vertices)}
+    ends = []
+    for a, a_port, b, b_port, _group in graph.links.tolist():
+        low, low_port = (f"e{a}-{a_port}", 1) if a < graph.cards else (f"s{a - graph.cards}", a_port + 1)
+        ports[b].append((b_port + 1, low, low_port))
+        if a < graph.cards:
+            ends.append((low, f"s{b - graph.cards}", b_port + 1))
+        else:
+            ports[a].append((a_port + 1, f"s{b - graph.cards}", b_port + 1))
+    most = max(int(graph.links[port].max()) for port in ("a_port", "b_port")) + 1
+    tail = f"lid 0 {infiniband.LANES}x{speed}"
+    for vertex, used in ports.items():
+        yield f'Switch\t{most} "s{vertex - graph.cards}"\n'
+        yield from (f'[{port}]\t"{far}"[{far_port}]\t# "{far}" {tail}\n' for port, far, far_port in sorted(used))
+        yield "\n"
+    for end, switch, port in ends:
+        yield f'Ca\t1 "{end}"\n[1]\t"{switch}"[{port}]\t# "{switch}" {tail}\n\n'
 
 
 def _line(design: Design, link: Link, mine: str) -> str:
