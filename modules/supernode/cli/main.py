@@ -26,6 +26,7 @@ from supernode.cli.output import describe
 from supernode.cli.park import drain, quarantine, release
 from supernode.cli.plan import plan
 from supernode.cli.report import report
+from supernode.cli.routes import routes
 from supernode.cli.runs import runs
 from supernode.cli.serve import serve
 from supernode.cli.shell import shell
@@ -47,8 +48,8 @@ app = typer.Typer(
 )
 
 for _verb in (
-    check, survey, kinds, design, show, allocate, assign, tune, plan, bringup, verify, report, runs, bundle, shell,
-    engine, image, serve, destroy, quarantine, drain, release,
+    check, survey, kinds, design, routes, show, allocate, assign, tune, plan, bringup, verify, report, runs, bundle,
+    shell, engine, image, serve, destroy, quarantine, drain, release,
 ):  # fmt: skip
     app.command()(_verb)
 
