@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from supernode.catalog import infiniband
-from supernode.design import render
+from supernode.design import render, routing
 from supernode.design.rows import Host, Link, RenderedFile
 
 if TYPE_CHECKING:
@@ -72,7 +72,9 @@ def manager_files(design: Design, host: Host) -> list[RenderedFile]:
     mtu = _MTU_CODES[design.environment.fabric.mtu]
     files = {
         "/etc/opensm/opensm.conf": render.text(
-            "opensm/opensm.conf.j2", priority=HIGHEST_PRIORITY - names.index(host.name)
+            "opensm/opensm.conf.j2",
+            priority=HIGHEST_PRIORITY - names.index(host.name),
+            engines=",".join(routing.TREE_ENGINES),
         ),
         "/etc/opensm/partitions.conf": render.text("opensm/partitions.conf.j2", mtu=mtu),
         "/etc/systemd/system/supernode-opensm.service": render.text("opensm/opensm.service.j2", adapter=adapter),
