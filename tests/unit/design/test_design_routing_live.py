@@ -16,10 +16,13 @@ from supernode.design import forwarding, infiniband, routing
 
 UMAD = Path("/usr/lib/x86_64-linux-gnu/umad2sim/libumad2sim.so")
 LEAST_GUID = 0x200000  # ibsim's, of the first switch in its file
-pytestmark = pytest.mark.skipif(
-    not UMAD.exists() or shutil.which("opensm") is None or shutil.which("ibsim") is None,
-    reason="needs opensm, ibsim-utils and libumad2sim0",
-)
+pytestmark = [
+    pytest.mark.core,
+    pytest.mark.skipif(
+        not UMAD.exists() or shutil.which("opensm") is None or shutil.which("ibsim") is None,
+        reason="needs opensm, ibsim-utils and libumad2sim0",
+    ),
+]
 # Asks the manager for the service level of each path; saquery takes 20 ms for one and gets three of a table of them.
 ASK = """
 import ctypes, sys
