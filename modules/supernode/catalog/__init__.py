@@ -2,8 +2,19 @@
 
 from supernode.catalog.cdu import CduKind, DetectorInput, Register, Signal
 from supernode.catalog.cloud import CloudShape, NetworkCard, Price
-from supernode.catalog.kinds import cdu, cdu_kinds, library, price, server, server_kinds, switch, switch_kinds
+from supernode.catalog.kinds import (
+    cdu,
+    cdu_kinds,
+    library,
+    optics,
+    price,
+    server,
+    server_kinds,
+    switch,
+    switch_kinds,
+)
 from supernode.catalog.model import BiosAttribute, Disk, Nic, ServerKind, SwitchKind
+from supernode.catalog.plugs import Product
 
 __all__ = [
     "BiosAttribute",
@@ -14,6 +25,7 @@ __all__ = [
     "NetworkCard",
     "Nic",
     "Price",
+    "Product",
     "Register",
     "ServerKind",
     "Signal",
@@ -21,6 +33,7 @@ __all__ = [
     "cdu",
     "cdu_kinds",
     "library",
+    "optics",
     "price",
     "server",
     "server_kinds",

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from supernode.catalog import cloud, libraries, topology
+from supernode.catalog import cloud, libraries, plugs, topology
 from supernode.catalog.cdu import CduKind, kind_of
 from supernode.catalog.cloud import Price
 from supernode.catalog.model import BiosAttribute, Disk, Nic, Processors, ServerKind, SwitchKind
@@ -116,6 +116,13 @@ def cdu(kind: str) -> CduKind:
         KeyError: no such kind; its text lists those that exist.
     """
     return kind_of(kind, _document(kind, cdu_kinds(), "cdu"))
+
+
+@cache
+def optics() -> tuple[plugs.Product, ...]:
+    """Return all cables, transceivers and fibres, the cheaper of two that do the same before the dearer."""
+    rows = (_document(name, _names("optics"), "optics") for name in _names("optics"))
+    return tuple(product for row in rows for product in plugs.products(row["vendor"], row["source"], row["products"]))
 
 
 @cache

@@ -1,0 +1,157 @@
+"""The links of a fabric as its cabling sees them: which cage each end goes into, and how far it is between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from supernode import catalog
+from supernode.catalog import ServerKind, SwitchKind
+from supernode.catalog.model import Transport
+from supernode.errors import Path
+from supernode.units import MbitPerS
+
+if TYPE_CHECKING:
+    from supernode.design.model import Design
+
+Numbers = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+_MANY = 4096  # more than any device has cages
+
+
+@dataclass(frozen=True)
+class Plug:
+    """The cages of a kind of device.
+
+    Attributes:
+        cage: as `optics` kinds name it; empty where no source says it.
+        capacity: what all ports of one cage carry.
+    """
+
+    kind: str
+    cage: str
+    capacity: MbitPerS
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Links that are alike: of one tier, one rate and the same kinds at their ends.
+
+    Attributes:
+        tier: e.g. "host-leaf".
+        path: where the environment asks for them.
+        a_cage, b_cage: of each link, a number that no other cage has.
+        a_rack, b_rack: of each link, indexes of racks.
+        length_m: of each link.
+        name: what a link is called, by its index.
+    """
+
+    tier: str
+    path: Path
+    rate: MbitPerS
+    link: Transport
+    a: Plug
+    b: Plug
+    a_cage: Numbers
+    b_cage: Numbers
+    a_rack: Numbers
+    b_rack: Numbers
+    length_m: npt.NDArray[np.float64]
+    name: Callable[[int], str]
+
+    def __len__(self) -> int:
+        return len(self.length_m)
+
+
+def server_plug(kind: ServerKind) -> Plug:
+    """Return the cages of a server's rails."""
+    return Plug(kind.name, kind.cage, MbitPerS(kind.nics[0].rate * kind.cage_ports))
+
+
+def switch_plug(kind: SwitchKind) -> Plug:
+    """Return the cages of a switch."""
+    return Plug(kind.name, kind.cage, MbitPerS(kind.rate * kind.cage_ports))
+
+
+def nic_cages(kind: ServerKind) -> Numbers:
+    """Return the cage of each rail, from 0: by what is written beside it, else neighbours share one."""
+    labels = [nic.label.rpartition("P")[0] for nic in kind.nics]
+    if kind.cage_ports > 1 and all(labels):
+        names = list(dict.fromkeys(labels))
+        return np.array([names.index(label) for label in labels])
+    return np.arange(len(kind.nics)) // kind.cage_ports
+
+
+def runs(design: Design) -> Iterator[Run]:
+    """Yield the runs of a design: its rails by the kind of their hosts, then its uplinks."""
+    links = design.columns.links
+    names = [pool.kind for pool in design.environment.pools]
+    kinds = list(dict.fromkeys(names))
+    rail = np.flatnonzero(~links["uplink"])
+    of_rail = np.array([kinds.index(name) for name in names])[design.columns.hosts["pool"][links["a"][rail]]]
+    for number, kind in enumerate(kinds):
+        mine = rail[of_rail == number]
+        if len(mine):
+            yield _rails(design, mine, catalog.server(kind))
+    uplinks = np.flatnonzero(links["uplink"])
+    if len(uplinks):
+        yield _uplinks(design, uplinks)
+
+
+def _rails(design: Design, rows: Numbers, server: ServerKind) -> Run:
+    env, links, hosts, switches = (
+        design.environment,
+        design.columns.links,
+        design.columns.hosts,
+        design.columns.switches,
+    )
+    leaf, rate = catalog.switch(env.fabric.leaf), MbitPerS(env.fabric.rates.rail)
+    link = links[rows]
+    socket = link["b_port"].astype(np.int64) // leaf.split_for(rate)
+    return Run(
+        tier="host-leaf",
+        path=("fabric", "rates", "rail"),
+        rate=rate,
+        link=leaf.link,
+        a=server_plug(server),
+        b=switch_plug(leaf),
+        a_cage=link["a"].astype(np.int64) * _MANY + nic_cages(server)[link["a_port"]],
+        b_cage=link["b"].astype(np.int64) * _MANY + socket // leaf.cage_ports,
+        a_rack=hosts["rack"][link["a"]].astype(np.int64),
+        b_rack=switches["rack"][link["b"]].astype(np.int64),
+        length_m=link["length_m"].astype(np.float64),
+        name=lambda index: _name(design, int(rows[index])),
+    )
+
+
+def _uplinks(design: Design, rows: Numbers) -> Run:
+    env, links, switches = design.environment, design.columns.links, design.columns.switches
+    leaf, spine = catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine)
+    rate = MbitPerS(env.fabric.rates.uplink)
+    link = links[rows]
+    down = -(-design.allocation.ports // design.host_splits)
+    low = down + link["a_port"].astype(np.int64) // leaf.split_for(rate)
+    high = link["b_port"].astype(np.int64) // spine.split_for(rate)
+    return Run(
+        tier="leaf-spine",
+        path=("fabric", "rates", "uplink"),
+        rate=rate,
+        link=leaf.link,
+        a=switch_plug(leaf),
+        b=switch_plug(spine),
+        a_cage=link["a"].astype(np.int64) * _MANY + low // leaf.cage_ports,
+        b_cage=link["b"].astype(np.int64) * _MANY + high // spine.cage_ports,
+        a_rack=switches["rack"][link["a"]].astype(np.int64),
+        b_rack=switches["rack"][link["b"]].astype(np.int64),
+        length_m=link["length_m"].astype(np.float64),
+        name=lambda index: _name(design, int(rows[index])),
+    )
+
+
+def _name(design: Design, index: int) -> str:
+    link = design.links[index]
+    return f"{link.cable} ({link.a_device} {link.a_port} to {link.b_device} {link.b_port})"
