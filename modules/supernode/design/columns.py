@@ -289,6 +289,7 @@ def _core_links(env: Environment, allocation: Allocation, switches: Table) -> Ta
 
 
 STOCK_M = np.array([0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 150, 200, 300, 500])
+MADE_M = 100.0  # what is longer than all that is in stock is made in steps of this
 UNIT_M, RACK_M, ROW_M, TRAY_M, SLACK_M = 0.04445, 0.6, 2.4, 0.5, 0.4
 
 
@@ -314,7 +315,7 @@ def _lengths(env: Environment, links: Table, hosts: Table, switches: Table) -> n
     climb = (height[a_rack] - a_unit + height[b_rack] - b_unit) * UNIT_M + 2 * TRAY_M
     way = np.where(a_rack == b_rack, np.abs(a_unit - b_unit) * UNIT_M, climb + along) + SLACK_M
     sold: npt.NDArray[np.float64] = STOCK_M[np.minimum(np.searchsorted(STOCK_M, way), len(STOCK_M) - 1)]
-    return sold
+    return np.where(way > STOCK_M[-1], np.ceil(way / MADE_M) * MADE_M, sold)
 
 
 def _positions(env: Environment) -> Numbers:
