@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from supernode import catalog
-from supernode.design import allocating, columns, optics, runs
+from supernode.design import allocating, columns, optics, power, runs
 from supernode.design.model import Design
 from supernode.errors import Problem, Refusal
 from supernode.spec import Allocation, Environment, Inputs, Machines, SlotState
@@ -18,7 +18,8 @@ def build(inputs: Inputs) -> Design:
     """Compute the Design.
 
     Raises:
-        Refusal: what only arithmetic shows (ports, places, addresses that do not suffice, cables that nothing reaches),
+        Refusal: what only arithmetic shows (ports, places, addresses that do not suffice, cables that nothing reaches,
+            racks that draw more than they are fed),
             an allocation that is out of date, and machines bound to slots that the design does not fill.
     """
     allocation = allocating.extend(inputs.environment, inputs.allocation)
@@ -38,8 +39,9 @@ def build(inputs: Inputs) -> Design:
         columns=columns.build(inputs.environment, allocation),
     )
     unreachable = [problem for run in runs.runs(design) for problem in optics.too_long(run)]
-    if unreachable:
-        raise Refusal(unreachable)
+    physical = [*unreachable, *power.over_full(design)]
+    if physical:
+        raise Refusal(physical)
     strangers = [slot for slot in inputs.machines.slots if slot not in design.slots]
     if strangers:
         hint = "take the line out of machines.yml, or give the slot back to the design"
