@@ -26,6 +26,7 @@ class Product:
         far: the cage of the plugs at the other end; empty but for cables.
         legs: the plugs at the other end, which share the ports evenly; 0 for a transceiver.
         lengths_m: what a cable is sold in; empty but for cables.
+        shortest_m: the shortest that fibre is sold in; what lies between that and its reach is made to length.
         reach_m: the furthest that it carries.
         optic: transceivers of the same understand each other.
         mode: of the fibre it is, or wants.
@@ -45,6 +46,7 @@ class Product:
     far: str
     legs: int
     lengths_m: tuple[float, ...]
+    shortest_m: float
     reach_m: float
     optic: str
     mode: Mode
@@ -69,6 +71,7 @@ def products(vendor: str, source: str, rows: Mapping[str, Mapping[str, Any]]) ->
             far=row.get("far", ""),
             legs=row.get("legs", 0),
             lengths_m=lengths,
+            shortest_m=float(row.get("shortest_m", 0)),
             reach_m=float(row.get("reach_m", max(lengths, default=0))),
             optic=row.get("optic", ""),
             mode=row.get("mode", ""),

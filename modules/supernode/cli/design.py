@@ -107,6 +107,7 @@ def _facts(computed: Design) -> Iterable[tuple[str, str]]:
     import numpy as np
 
     from supernode import catalog
+    from supernode.design import physical
     from supernode.design.naming import KINDS, TIERS
     from supernode.units import MbitPerS, format_rate
 
@@ -135,6 +136,7 @@ def _facts(computed: Design) -> Iterable[tuple[str, str]]:
     yield "cables", said
     lengths = zip(*np.unique(columns.links["length_m"], return_counts=True), strict=True)
     yield "lengths", ", ".join(f"{count} x {round(float(length), 2):g} m" for length, count in lengths)
+    yield from physical.facts(computed)
     yield (
         "oversubscription",
         f"{computed.oversubscription():.2f} at the fullest leaf, {fabric.oversubscription:g} declared",

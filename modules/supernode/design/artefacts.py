@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from supernode.design import export, infiniband
+from supernode.design import export, infiniband, physical
 from supernode.design.exports import (
     containerlab,
     dot,
@@ -76,6 +76,12 @@ TABLES: tuple[Artefact, ...] = (
         lambda design: large(design) and not _infiniband(design),
     ),
 )
+BUYING: tuple[Artefact, ...] = (
+    Artefact("optics.csv", "What is plugged in at both ends of every link.", physical.optics_sheet),
+    Artefact("materials.csv", "The bill of materials, with spares.", physical.materials_sheet),
+    Artefact("power.csv", "What each rack draws and what it is fed.", physical.power_sheet),
+    Artefact("failure-domains.csv", "What is lost with a rack, feed, CDU or switch.", physical.domains_sheet),
+)
 PICTURES: tuple[Artefact, ...] = (
     Artefact("fabric.svg", "The fabric, whole or in units.", fabric.lines),
     Artefact("racks.svg", "The racks in elevation.", racks.lines),
@@ -126,7 +132,7 @@ EXPORTS: tuple[Artefact, ...] = (
     Artefact("exports/simai/topology.txt", "The fabric for SimAI's ns-3.", simai.lines, _accelerated),
     Artefact("exports/simai/nodes.csv", "What the numbers in it stand for.", simai.nodes, _accelerated),
 )
-ARTEFACTS = SHEETS + TABLES + PICTURES + EXPORTS
+ARTEFACTS = SHEETS + TABLES + BUYING + PICTURES + EXPORTS
 
 
 def of(design: Design, among: tuple[Artefact, ...] = ARTEFACTS) -> Iterator[Artefact]:

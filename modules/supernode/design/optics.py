@@ -118,7 +118,8 @@ def fit(run: Run, known: Sequence[Product] | None = None) -> Fit:
     rest = chosen == NOTHING
     best = _best(run, rest, optical)
     if best is not None:
-        fibres, picked = np.unique(run.length_m[rest], return_inverse=True)
+        least = best.cable.shortest_m if best.cable else 0.0
+        fibres, picked = np.unique(np.maximum(run.length_m[rest], least), return_inverse=True)
         reached = fibres[picked] <= best.length_m
         chosen[rest] = np.where(reached, picked + len(options), NOTHING)
         options += [Option(best.cable, float(length), best.a, best.b, best.legs) for length in fibres]

@@ -47,6 +47,7 @@ class Run:
         a_cage, b_cage: of each link, a number that no other cage has.
         a_rack, b_rack: of each link, indexes of racks.
         length_m: of each link.
+        cable: of each link its number.
         name: what a link is called, by its index.
     """
 
@@ -61,6 +62,7 @@ class Run:
     a_rack: Numbers
     b_rack: Numbers
     length_m: npt.NDArray[np.float64]
+    cable: Numbers
     name: Callable[[int], str]
 
     def __len__(self) -> int:
@@ -124,6 +126,7 @@ def _rails(design: Design, rows: Numbers, server: ServerKind) -> Run:
         a_rack=hosts["rack"][link["a"]].astype(np.int64),
         b_rack=switches["rack"][link["b"]].astype(np.int64),
         length_m=link["length_m"].astype(np.float64),
+        cable=link["cable"].astype(np.int64),
         name=lambda index: _name(design, int(rows[index])),
     )
 
@@ -148,6 +151,7 @@ def _uplinks(design: Design, rows: Numbers) -> Run:
         a_rack=switches["rack"][link["a"]].astype(np.int64),
         b_rack=switches["rack"][link["b"]].astype(np.int64),
         length_m=link["length_m"].astype(np.float64),
+        cable=link["cable"].astype(np.int64),
         name=lambda index: _name(design, int(rows[index])),
     )
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from supernode import catalog, design, spec
-from supernode.design import optics, runs
+from supernode.design import optics, physical, runs
 from supernode.units import parse_rate
 
 from .sites import ROOT
@@ -32,6 +32,7 @@ def run(a, b, rate, links, length=2.0):
         a_rack=racks,
         b_rack=racks,
         length_m=np.full(len(links), length) if np.isscalar(length) else np.array(length),
+        cable=np.arange(len(links)),
         name=lambda index: f"C{index:05d}",
     )
 
@@ -105,7 +106,7 @@ def test_xdr_is_split_as_ndr_is():
 def test_cages_that_cross_take_transceivers_however_near_they_are():
     """The two ports of a DGX's cage are two rails and end at two leaves: no cable with plugs is of that shape."""
     fit = optics.fit(run("dgx-h100", "qm9700", "400 Gbit/s", [(0, 10), (0, 11), (1, 10), (1, 11)], 1.0))
-    assert bought(fit) == {("MFP7E10-N", 1.0): 4, ("MMA4Z00-NS-FLT", 0.0): 2, ("MMA4Z00-NS", 0.0): 2}
+    assert bought(fit) == {("MFP7E10-N", 3.0): 4, ("MMA4Z00-NS-FLT", 0.0): 2, ("MMA4Z00-NS", 0.0): 2}
 
 
 def test_a_quarter_of_a_cage_each_goes_over_splitters_of_fibre():
@@ -153,6 +154,25 @@ def test_a_superpod_has_one_twin_transceiver_for_two_of_its_cables():
     modules = {product.name: count for product, length, count in rails.parts() if not length}
     assert modules == {"MMA4Z00-NS-FLT": 31 * 4, "MMA4Z00-NS": 8 * 16}
     assert (len(uplinks.run), uplinks.cables) == (256, 256)
+
+
+def test_optics_csv_says_which_links_share_a_cable():
+    fit = optics.fit(run("gb200-tray", "qm9700", "400 Gbit/s", [(0, 7), (1, 7), (2, 8)]))
+    alone = optics.fit(run("cloudmatrix-node", "sn5610", "400 Gbit/s", [(0, 0)]))
+    assert list(physical.optics_csv((fit, alone))) == [
+        "cable,assembly,product,length_m,a_plug,b_plug\n",
+        "C00000,K00002,MCP7Y00-N,2,MCP7Y00-N,MCP7Y00-N\n",
+        "C00001,K00002,MCP7Y00-N,2,MCP7Y00-N,MCP7Y00-N\n",
+        "C00002,K00001,MCP7Y00-N,2,MCP7Y00-N,MCP7Y00-N\n",
+        "C00000,K00003,,,,\n",
+    ]
+
+
+def test_every_link_of_a_design_has_its_line_and_every_assembly_its_cable():
+    found = example("superpod-h100-1su-ib")
+    rows = list(physical.optics_sheet(found))[1:]
+    assert [row[:6] for row in rows] == [link.cable for link in sorted(found.links, key=lambda link: link.kind)]
+    assert len({row.split(",")[1] for row in rows}) == physical.cables(optics.fit_all(runs.runs(found))) == 504
 
 
 def test_a_million_links_take_seconds():

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from supernode import design, spec
-from supernode.design import domains, materials, optics, power, runs
+from supernode.design import domains, materials, optics, physical, power, runs
 from supernode.errors import Refusal
 
 from .sites import LAB, ROOT, lab, large
@@ -104,6 +104,19 @@ def test_materials_csv_adds_up(superpod):
     rows = list(csv.DictReader(materials.materials_csv(materials.bill(*superpod))))
     assert all(int(row["needed"]) + int(row["spares"]) == int(row["total"]) for row in rows)
     assert {row["sort"] for row in rows} == {"server", "switch", "transceiver", "fibre"}
+
+
+def test_the_summary_says_what_is_plugged_in_drawn_and_not_known(superpod):
+    said = dict(reversed(list(physical.facts(superpod[0]))))
+    assert said["optics"] == "504 physical cables: 504 x MFP7E10-N, 124 x MMA4Z00-NS-FLT, 384 x MMA4Z00-NS"
+    assert said["power"] == "323.8 kW in 9 racks; the fullest, r01, 41.0 of 45 kW"
+    assert said[""] == "beside that, what no source says: qm9700"
+
+
+def test_the_summary_of_kinds_without_cages_counts_their_links():
+    said = list(physical.facts(lab()))
+    assert said[0][0] == "optics"
+    assert said[0][1].endswith("host-leaf links: no source says what cages a lab-gpu8 or a lab-leaf has")
 
 
 def by_name(found):
