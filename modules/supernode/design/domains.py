@@ -7,7 +7,7 @@ that go: half of those cross the middle of a fat tree, whichever way it is cut.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ class Loss:
     """What goes with one domain.
 
     Attributes:
-        domain: "rack", "leaf", "spine" or "cooling".
+        domain: "rack", "feed", "cooling", "leaf" or "spine".
         hosts: that stop.
         gpus_lost: of those hosts.
         gpus_cut_off: of hosts that go on, without any way into the fabric of their own.
@@ -67,14 +67,13 @@ class _Layout:
 
 
 def losses(design: Design) -> Iterator[Loss]:
-    """Yield the losses of every rack that holds something, cooling unit, leaf and spine."""
+    """Yield the losses of every rack that holds something, power feed, cooling unit, leaf and spine."""
     found, names = _layout(design), design.columns.racks
-    yield from _of_racks(found, "rack", names, np.arange(len(names)))
-    units = [unit.name for unit in design.cooling]
-    unit_of = np.full(len(names), NONE)
-    for number, unit in enumerate(design.cooling):
-        unit_of[[names.index(rack) for rack in unit.racks]] = number
-    yield from _of_racks(found, "cooling", units, unit_of)
+    yield from _of_racks(found, "rack", names, {name: (name,) for name in names}, names)
+    feeds = {rack.name: rack.feeds for rack in design.environment.racks}
+    yield from _of_racks(found, "feed", list(dict.fromkeys(f for row in feeds.values() for f in row)), feeds, names)
+    units = {rack: (unit.name,) for unit in design.cooling for rack in unit.racks}
+    yield from _of_racks(found, "cooling", [unit.name for unit in design.cooling], units, names)
     switches = [switch.name for switch in design.switches]
     leaves = int(np.count_nonzero(~design.columns.switches["spine"]))
     own = np.arange(len(switches))
@@ -101,13 +100,19 @@ def _layout(design: Design) -> _Layout:
     )
 
 
-def _of_racks(found: _Layout, domain: str, names: Sequence[str], of_rack: Numbers) -> Iterator[Loss]:
-    hosts = np.where(found.host_rack == NONE, NONE, of_rack[found.host_rack])
-    switches = of_rack[found.switch_rack]
+def _of_racks(
+    found: _Layout, domain: str, failing: Sequence[str], of_rack: Mapping[str, Sequence[str]], racks: Sequence[str]
+) -> Iterator[Loss]:
+    """Yield the losses of what racks hang on; one that hangs on several stops with none of them."""
+    number = {name: index for index, name in enumerate(failing)}
+    alone = {rack: number[names[0]] for rack, names in of_rack.items() if len(names) == 1}
+    label = np.array([alone.get(rack, NONE) for rack in racks])
+    hosts = np.where(found.host_rack == NONE, NONE, label[found.host_rack])
+    switches = label[found.switch_rack]
     used = set(hosts.tolist()) | set(switches.tolist())
-    for number, row in enumerate(_losses(found, hosts, switches, len(names))):
-        if number in used:
-            yield Loss(domain, names[number], *row)
+    for index, row in enumerate(_losses(found, hosts, switches, len(failing))):
+        if index in used or domain != "rack":
+            yield Loss(domain, failing[index], *row)
 
 
 def _losses(found: _Layout, host_in: Numbers, switch_in: Numbers, count: int) -> Iterator[tuple[int, int, int, float]]:

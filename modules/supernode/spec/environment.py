@@ -101,6 +101,8 @@ class Access(Document):
 class Rack(Document):
     """A rack; racks of a row stand side by side in the order of this file unless `position` says otherwise.
 
+    It draws from its `feeds`, each of which can carry it alone: it stops when all of them fail.
+
     r[0001-4096] stands for as many racks; with `per_row`, each row has so many of them and the next follows.
     """
 
@@ -113,6 +115,7 @@ class Rack(Document):
     row: Annotated[int, Field(ge=1)] = 1
     position: Annotated[int, Field(ge=1)] | None = None
     power_w: Annotated[int, Field(gt=0)] | None = None
+    feeds: tuple[Name, ...] = ()
     per_row: Annotated[int, Field(ge=1)] | None = None
 
     @model_validator(mode="after")

@@ -151,6 +151,18 @@ def test_a_cooling_unit_takes_the_racks_that_it_cools():
     assert row.gpus_lost == sum(site.server_kind(host).gpus for host in cooled)
 
 
+def test_a_feed_takes_the_racks_that_hang_on_it_alone():
+    text = large(count=4, spares=0, racks=2)
+    text = text.replace("name: r01, units: 48", "name: r01, units: 48, feeds: [a]")
+    text = text.replace("name: f1, units: 48", "name: f1, units: 48, feeds: [a, b]")
+    site = design.build(spec.read({"environment": text}))
+    found = by_name(site)
+    here = [host for host in site.hosts if host.rack == "r01"]
+    assert found["feed", "a"].hosts == len(here) > 0
+    assert found["feed", "a"].bisection_lost == 0
+    assert (found["feed", "b"].hosts, found["feed", "b"].bisection_lost) == (0, 0)
+
+
 def test_domains_csv_has_a_line_a_domain():
     site = lab()
     rows = list(csv.DictReader(domains.domains_csv(domains.losses(site))))
