@@ -21,6 +21,7 @@ from supernode.errors import Problem
 from supernode.units import format_rate
 
 NOTHING = -1
+_MOST = 63  # more ports than any plug has
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Fit:
     Attributes:
         options: what `chosen` counts.
         chosen: of each link; NOTHING where nothing is known, or nothing reaches.
-        assembly: of each link the number of the physical cable that carries it; links of one cable share it.
+        assembly: of each link the number of the physical cable that carries it, from 0; links of one cable share it.
         unknown: why nothing is known of some or all links; empty where that is not so.
     """
 
@@ -65,11 +66,11 @@ class Fit:
     @cached_property
     def cables(self) -> int:
         """How many physical cables there are; a link of which nothing is known counts as one."""
-        return len(np.unique(self.assembly))
+        return int(self.assembly.max(initial=-1)) + 1
 
     def parts(self) -> Iterator[tuple[Product, float, int]]:
         """Yield what is bought: product, length in metres (0 for a transceiver) and how many."""
-        first = np.unique(self.assembly, return_index=True)[1]
+        first = _firsts(self.assembly)
         for number, option in enumerate(self.options):
             if option.cable is not None:
                 yield option.cable, option.length_m, int(np.count_nonzero(self.chosen[first] == number))
@@ -79,7 +80,7 @@ class Fit:
     def plugs(self, side: str) -> tuple[Numbers, Numbers]:
         """Return the option of each occupied cage of a side, and its rack."""
         cage, rack = (self.run.a_cage, self.run.a_rack) if side == "a" else (self.run.b_cage, self.run.b_rack)
-        first = np.unique(cage, return_index=True)[1]
+        first = _firsts(cage)
         return self.chosen[first], rack[first]
 
     def _modules(self, side: str) -> Iterator[tuple[Product, float, int]]:
@@ -95,8 +96,9 @@ class _Shape:
     """How the links of a run share cages.
 
     Attributes:
-        trunk: of each link, the side whose cage the cable would start from: 0 both (straight), 1 a, 2 b, -1 none.
-        group: of each link, the number of its would-be cable.
+        trunk: of each link, the side whose cage the cable would start from: 0 both (straight), 1 a, 2 b, NOTHING none.
+        group: of each link, the number of its would-be cable; not all numbers are taken.
+        pair: of each link, the number of the two cages that it joins.
     """
 
     trunk: Numbers
@@ -114,7 +116,8 @@ def fit(run: Run, known: Sequence[Product] | None = None) -> Fit:
         return Fit(run, (), np.full(len(run), NOTHING), own, _why(run))
     shape = _shape(run)
     options, chosen = _with_cables(run, shape, cables)
-    assembly = np.where(chosen != NOTHING, shape.group, own + len(run))
+    above = int(shape.group.max()) + 1
+    assembly = np.where(chosen != NOTHING, shape.group, above + own)
     rest = chosen == NOTHING
     best = _best(run, rest, optical)
     if best is not None:
@@ -123,9 +126,17 @@ def fit(run: Run, known: Sequence[Product] | None = None) -> Fit:
         reached = fibres[picked] <= best.length_m
         chosen[rest] = np.where(reached, picked + len(options), NOTHING)
         options += [Option(best.cable, float(length), best.a, best.b, best.legs) for length in fibres]
-        assembly[rest] = len(run) + _fibres(run, rest, best)
+        assembly[rest] = above + _fibres(run, rest, best)
     lost = np.any((chosen == NOTHING) & (run.length_m <= furthest(run)[1]))
-    return Fit(run, tuple(options), chosen, assembly, _crowded(run) if lost else "")
+    return Fit(run, tuple(options), chosen, _in_order(assembly), _crowded(run) if lost else "")
+
+
+def _in_order(assembly: Numbers) -> Numbers:
+    """Return the numbers of physical cables from 0, in the order in which their first links come."""
+    first = _firsts(assembly)
+    number = np.full(int(assembly.max(initial=-1)) + 1, NOTHING)
+    number[assembly[np.sort(first)]] = np.arange(len(first))
+    return np.asarray(number[assembly], np.int64)
 
 
 def fit_all(every: Iterable[Run]) -> tuple[Fit, ...]:
@@ -163,7 +174,7 @@ def _why(run: Run) -> str:
 
 
 def _crowded(run: Run) -> str:
-    most = [int(np.bincount(_numbered(cage)).max()) for cage in (run.a_cage, run.b_cage)]
+    most = [int(np.bincount(cage).max()) for cage in (run.a_cage, run.b_cage)]
     ends = f"{most[0]} ports of a {run.a.kind}'s cage and {most[1]} of a {run.b.kind}'s"
     return f"no product is known for {format_rate(run.rate)} between {ends}"
 
@@ -180,24 +191,26 @@ def _ends(p: Product, run: Run) -> bool:
 
 
 def _shape(run: Run) -> _Shape:
-    pair = _numbered(run.a_cage, run.b_cage)
-    of_a, of_b = _numbered(run.a_cage), _numbered(run.b_cage)
+    pair, of_a, of_b = _numbered(run.a_cage * (int(run.b_cage.max()) + 1) + run.b_cage), run.a_cage, run.b_cage
     in_pair, in_a, in_b = (np.bincount(key)[key] for key in (pair, of_a, of_b))
     only_a, only_b = in_pair == in_a, in_pair == in_b
-    from_b, from_a = _all_of(of_b, only_a), _all_of(of_a, only_b)
-    trunk = np.select([only_a & only_b, from_a, from_b], [0, 1, 2], NOTHING)
-    group = np.select([trunk == 0, trunk == 1, trunk == 2], [pair, of_a, of_b], pair)
-    # Cages of both sides are numbered from 0, so a group is told from another by its side as well.
-    return _Shape(trunk, _numbered(trunk, group), pair)
+    trunk = np.select([only_a & only_b, _all_of(of_a, only_b), _all_of(of_b, only_a)], [0, 1, 2], NOTHING)
+    pairs_end = int(pair.max()) + 1
+    a_end = pairs_end + int(of_a.max()) + 1
+    group = np.select([trunk == 1, trunk == 2], [pairs_end + of_a, a_end + of_b], pair)
+    return _Shape(trunk, group, pair)
 
 
-def _numbered(*keys: Numbers) -> Numbers:
-    """Return the number of each value, or tuple of values, among the distinct ones."""
-    found = np.unique(keys[0], return_inverse=True)[1].astype(np.int64)
-    for key in keys[1:]:
-        other = np.unique(key, return_inverse=True)[1].astype(np.int64)
-        found = np.unique(found * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1].astype(np.int64)
-    return found
+def _numbered(key: Numbers) -> Numbers:
+    """Return the number of each value among the distinct ones."""
+    return np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _firsts(key: Numbers) -> Numbers:
+    """Return where each value that there is stands first."""
+    found = np.full(int(key.max(initial=-1)) + 1, NOTHING)
+    found[key[::-1]] = np.arange(len(key))[::-1]
+    return np.asarray(found[found != NOTHING], np.int64)
 
 
 def _all_of(group: Numbers, flag: Flags) -> Flags:
@@ -208,18 +221,19 @@ def _all_of(group: Numbers, flag: Flags) -> Flags:
 def _with_cables(run: Run, shape: _Shape, cables: Sequence[Product]) -> tuple[list[Option], Numbers]:
     """Choose a cable with plugs for each group that one can serve."""
     group, options = shape.group, list[Option]()
-    length = np.zeros(int(group.max(initial=-1)) + 1)
-    np.maximum.at(length, group, run.length_m)
-    links = np.bincount(group)
-    legs = np.bincount(group[np.unique(shape.pair, return_index=True)[1]], minlength=len(links))
-    widest = np.zeros(len(links), np.int64)
+    links, sold = np.bincount(group), np.unique(run.length_m)
+    length, widest, trunk = (np.zeros(len(links), np.int64) for _ in range(3))
+    np.maximum.at(length, group, np.searchsorted(sold, run.length_m))
     np.maximum.at(widest, group, np.bincount(shape.pair)[shape.pair])
-    trunk = np.full(len(links), NOTHING)
-    trunk[group] = shape.trunk
-    rows, which = np.unique(np.stack([trunk, links, legs, widest, length], axis=1), axis=0, return_inverse=True)
+    legs = np.bincount(group[_firsts(shape.pair)], minlength=len(links))
+    trunk[group] = shape.trunk + 1
+    columns = (trunk, np.minimum(links, _MOST), np.minimum(legs, _MOST), np.minimum(widest, _MOST), length)
+    base = (4, _MOST + 1, _MOST + 1, _MOST + 1, len(sold))
+    rows, which = np.unique(np.ravel_multi_index(columns, base), return_inverse=True)
     picks = np.full(len(rows), NOTHING)
-    for number, row in enumerate(rows):
-        option = _cable(run, cables, tuple(row))
+    for number, row in enumerate(zip(*np.unravel_index(rows, base), strict=True)):
+        start, of_links, of_legs, of_widest, place = (int(figure) for figure in row)
+        option = _cable(run, cables, (start - 1, of_links, of_legs, of_widest, float(sold[place])))
         if option is not None:
             picks[number] = options.index(option) if option in options else len(options)
             options += [option] if option not in options else []
@@ -256,7 +270,7 @@ def _best(run: Run, rest: Flags, optical: Sequence[Option]) -> Option | None:
     """Return the first that has the ports and reaches the longest, else the one that reaches furthest; None if none."""
     if not np.any(rest):
         return None
-    most = [int(np.bincount(_numbered(cage[rest])).max()) for cage in (run.a_cage, run.b_cage)]
+    most = [int(np.bincount(cage[rest]).max()) for cage in (run.a_cage, run.b_cage)]
     able = [option for option in optical if _serves(option, most)]
     longest = float(run.length_m[rest].max())
     return next((o for o in able if o.length_m >= longest), max(able, key=lambda o: o.length_m, default=None))
@@ -275,9 +289,9 @@ def _fibres(run: Run, rest: Flags, best: Option) -> Numbers:
     if best.legs == 1 or best.a is None:
         return np.arange(int(np.count_nonzero(rest)))
     a, b = run.a_cage[rest], run.b_cage[rest]
-    cage = _numbered(a) if np.bincount(_numbered(a)).max() > best.a.ports else _numbered(b)
+    cage = a if np.bincount(a).max() > best.a.ports else b
     order = np.argsort(cage, kind="stable")
     starts = np.searchsorted(cage[order], cage[order])
     inside = np.empty(len(cage), np.int64)
     inside[order] = np.arange(len(cage)) - starts
-    return _numbered(cage, inside // best.legs)
+    return _numbered(cage * _MOST + inside // best.legs)

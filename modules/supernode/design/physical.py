@@ -57,11 +57,12 @@ def optics_csv(fits: tuple[Fit, ...]) -> Iterator[str]:
     yield HEADER
     first = 1
     for fit in fits:
-        number = np.unique(fit.assembly, return_inverse=True)[1] + first
         said = [_said(fit, choice) for choice in range(len(fit.options))]
         said.append(",,,")  # NOTHING is the last
-        for cable, assembly, choice in zip(fit.run.cable, number, fit.chosen, strict=True):
-            yield f"C{cable:05d},K{assembly:05d},{said[choice]}\n"
+        columns = (fit.run.cable.tolist(), (fit.assembly + first).tolist(), fit.chosen.tolist())
+        yield from (
+            f"C{cable:05d},K{number:05d},{said[choice]}\n" for cable, number, choice in zip(*columns, strict=True)
+        )
         first += fit.cables
 
 

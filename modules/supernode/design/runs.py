@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-_MANY = 4096  # more than any device has cages
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Run:
     Attributes:
         tier: e.g. "host-leaf".
         path: where the environment asks for them.
-        a_cage, b_cage: of each link, a number that no other cage has.
+        a_cage, b_cage: of each link, a number that no other cage of that side has; few numbers are left out.
         a_rack, b_rack: of each link, indexes of racks.
         length_m: of each link.
         cable: of each link its number.
@@ -121,8 +120,8 @@ def _rails(design: Design, rows: Numbers, server: ServerKind) -> Run:
         link=leaf.link,
         a=server_plug(server),
         b=switch_plug(leaf),
-        a_cage=link["a"].astype(np.int64) * _MANY + nic_cages(server)[link["a_port"]],
-        b_cage=link["b"].astype(np.int64) * _MANY + socket // leaf.cage_ports,
+        a_cage=link["a"].astype(np.int64) * len(server.nics) + nic_cages(server)[link["a_port"]],
+        b_cage=link["b"].astype(np.int64) * leaf.ports + socket // leaf.cage_ports,
         a_rack=hosts["rack"][link["a"]].astype(np.int64),
         b_rack=switches["rack"][link["b"]].astype(np.int64),
         length_m=link["length_m"].astype(np.float64),
@@ -146,8 +145,8 @@ def _uplinks(design: Design, rows: Numbers) -> Run:
         link=leaf.link,
         a=switch_plug(leaf),
         b=switch_plug(spine),
-        a_cage=link["a"].astype(np.int64) * _MANY + low // leaf.cage_ports,
-        b_cage=link["b"].astype(np.int64) * _MANY + high // spine.cage_ports,
+        a_cage=link["a"].astype(np.int64) * leaf.ports + low // leaf.cage_ports,
+        b_cage=link["b"].astype(np.int64) * spine.ports + high // spine.cage_ports,
         a_rack=switches["rack"][link["a"]].astype(np.int64),
         b_rack=switches["rack"][link["b"]].astype(np.int64),
         length_m=link["length_m"].astype(np.float64),

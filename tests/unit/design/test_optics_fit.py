@@ -161,9 +161,9 @@ def test_optics_csv_says_which_links_share_a_cable():
     alone = optics.fit(run("cloudmatrix-node", "sn5610", "400 Gbit/s", [(0, 0)]))
     assert list(physical.optics_csv((fit, alone))) == [
         "cable,assembly,product,length_m,a_plug,b_plug\n",
-        "C00000,K00002,MCP7Y00-N,2,MCP7Y00-N,MCP7Y00-N\n",
-        "C00001,K00002,MCP7Y00-N,2,MCP7Y00-N,MCP7Y00-N\n",
-        "C00002,K00001,MCP7Y00-N,2,MCP7Y00-N,MCP7Y00-N\n",
+        "C00000,K00001,MCP7Y00-N,2,MCP7Y00-N,MCP7Y00-N\n",
+        "C00001,K00001,MCP7Y00-N,2,MCP7Y00-N,MCP7Y00-N\n",
+        "C00002,K00002,MCP7Y00-N,2,MCP7Y00-N,MCP7Y00-N\n",
         "C00000,K00003,,,,\n",
     ]
 
