@@ -1,8 +1,8 @@
 """Failure domains: what is lost when one thing fails.
 
 A GPU is lost with its host, and cut off when every cable of its port ends at what failed; what stays of the host is
-then reached through the scale-up domain alone. The share of the bisection is that of the links to the highest tier
-that go: half of those cross the middle of a fat tree, whichever way it is cut.
+then reached through the scale-up domain alone. The share of the bisection is that of the links between two tiers that
+go, where it is highest: half of a tier's cross the middle of a fat tree, whichever way that is cut.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from supernode import catalog
+from supernode.design.runs import link_tiers, switch_tiers
 
 if TYPE_CHECKING:
     from supernode.design.model import Design
@@ -29,7 +30,7 @@ class Loss:
     """What goes with one domain.
 
     Attributes:
-        domain: "rack", "feed", "cooling", "leaf" or "spine".
+        domain: "rack", "feed", "cooling", "leaf", "spine" or "core".
         hosts: that stop.
         gpus_lost: of those hosts.
         gpus_cut_off: of hosts that go on, without any way into the fabric of their own.
@@ -53,7 +54,7 @@ class _Layout:
         ports: of each rail link, the number of the port whose links it is one of.
         port_host: of each port its host.
         leaf: of each rail link.
-        low, high: of each link between switches.
+        uplinks: tier by tier, the lower and the upper switch of each link.
     """
 
     gpus: Numbers
@@ -62,12 +63,11 @@ class _Layout:
     ports: Numbers
     port_host: Numbers
     leaf: Numbers
-    low: Numbers
-    high: Numbers
+    uplinks: tuple[tuple[Numbers, Numbers], ...]
 
 
 def losses(design: Design) -> Iterator[Loss]:
-    """Yield the losses of every rack that holds something, power feed, cooling unit, leaf and spine."""
+    """Yield the losses of every rack that holds something, power feed, cooling unit and switch."""
     found, names = _layout(design), design.columns.racks
     yield from _of_racks(found, "rack", names, {name: (name,) for name in names}, names)
     feeds = {rack.name: rack.feeds for rack in design.environment.racks}
@@ -75,17 +75,18 @@ def losses(design: Design) -> Iterator[Loss]:
     units = {rack: (unit.name,) for unit in design.cooling for rack in unit.racks}
     yield from _of_racks(found, "cooling", [unit.name for unit in design.cooling], units, names)
     switches = [switch.name for switch in design.switches]
-    leaves = int(np.count_nonzero(~design.columns.switches["spine"]))
+    tiers = switch_tiers(design)
     own = np.arange(len(switches))
     stays = np.full(len(found.gpus), NONE)
     for number, row in enumerate(_losses(found, stays, own, len(switches))):
-        yield Loss("leaf" if number < leaves else "spine", switches[number], *row)
+        yield Loss(("leaf", "spine", "core")[tiers[number]], switches[number], *row)
 
 
 def _layout(design: Design) -> _Layout:
     hosts, links = design.columns.hosts, design.columns.links
     per_pool = np.array([catalog.server(pool.kind).gpus for pool in design.environment.pools])
-    rail, up = links[~links["uplink"]], links[links["uplink"]]
+    tiers = link_tiers(design)
+    rail, above = links[tiers == 0], [links[tiers == tier] for tier in range(1, int(tiers.max(initial=0)) + 1)]
     key = rail["a"].astype(np.int64) << 16 | rail["a_port"]
     _ports, first, of_link = np.unique(key, return_index=True, return_inverse=True)
     return _Layout(
@@ -95,8 +96,7 @@ def _layout(design: Design) -> _Layout:
         ports=of_link.reshape(-1),
         port_host=rail["a"][first].astype(np.int64),
         leaf=rail["b"].astype(np.int64),
-        low=up["a"].astype(np.int64),
-        high=up["b"].astype(np.int64),
+        uplinks=tuple((rows["a"].astype(np.int64), rows["b"].astype(np.int64)) for rows in above),
     )
 
 
@@ -132,16 +132,18 @@ def _losses(found: _Layout, host_in: Numbers, switch_in: Numbers, count: int) ->
     np.minimum.at(lowest, found.ports, domain)
     np.maximum.at(highest, found.ports, domain)
     alone = (lowest == highest) & (host_in[found.port_host] != lowest)
-    share = (
-        found.gpus[found.port_host]
-        / np.maximum(np.bincount(found.port_host, minlength=len(found.gpus)), 1)[found.port_host]
-    )
-    cut = _count(np.where(alone, lowest, NONE), count, share)
-    low, high = switch_in[found.low], switch_in[found.high]
-    top = _count(low, count) + _count(np.where(high == low, NONE, high), count)
+    each = found.gpus[found.port_host] / np.bincount(found.port_host)[found.port_host]
+    cut = _count(np.where(alone, lowest, NONE), count, each)
+    tiers = [_gone(switch_in[low], switch_in[high], count) for low, high in found.uplinks]
+    share = np.max(tiers or [hosts * 0], axis=0)
     for number in range(count):
-        lost = top[number] / max(len(found.low), 1)
-        yield int(hosts[number]), int(gpus[number]), round(float(cut[number])), float(lost)
+        yield int(hosts[number]), int(gpus[number]), round(float(cut[number])), float(share[number])
+
+
+def _gone(low: Numbers, high: Numbers, count: int) -> npt.NDArray[np.float64]:
+    """Return for each domain the share of links of which an end is in it."""
+    lost = _count(low, count) + _count(np.where(high == low, NONE, high), count)
+    return np.asarray(lost / max(len(low), 1), np.float64)
 
 
 def _count(labels: Numbers, count: int, weights: npt.NDArray[np.generic] | None = None) -> npt.NDArray[np.float64]:

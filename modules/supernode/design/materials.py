@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from supernode import catalog
 from supernode.catalog import Product
+from supernode.design.runs import switch_kinds, switch_tiers
 
 if TYPE_CHECKING:
     from supernode.design.model import Design
@@ -67,8 +68,9 @@ def _servers(design: Design) -> Iterator[Material]:
 
 
 def _switches(design: Design) -> Iterator[Material]:
-    fabric, spine = design.environment.fabric, design.columns.switches["spine"]
-    counts = Counter({fabric.leaf: int((~spine).sum())}) + Counter({fabric.spine: int(spine.sum())})
+    counts, tiers = Counter[str](), switch_tiers(design)
+    for tier, of_tier in enumerate(switch_kinds(design)):
+        counts[of_tier] += int((tiers == tier).sum())
     for name, count in counts.items():
         kind = catalog.switch(name)
         yield Material("switch", name, kind.vendor, kind.model, 0, count, spares(count))

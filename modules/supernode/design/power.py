@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from supernode import catalog
 from supernode.catalog import ServerKind, SwitchKind
+from supernode.design.runs import switch_kinds, switch_tiers
 from supernode.errors import Problem
 
 if TYPE_CHECKING:
@@ -110,9 +111,10 @@ def racks(design: Design, fits: Iterable[Fit] = ()) -> tuple[RackPower, ...]:
     for index, pool in enumerate(env.pools):
         mine = (columns.hosts["pool"] == index) & (columns.hosts["unit"] > 0)
         sums.device(catalog.server(pool.kind), columns.hosts["rack"][mine].astype(np.int64))
-    for spine, kind in ((False, env.fabric.leaf), (True, env.fabric.spine)):
-        mine = columns.switches["spine"] == spine
-        sums.device(catalog.switch(kind), columns.switches["rack"][mine].astype(np.int64))
+    for tier, kind in enumerate(switch_kinds(design)):
+        mine = switch_tiers(design) == tier
+        if np.any(mine):
+            sums.device(catalog.switch(kind), columns.switches["rack"][mine].astype(np.int64))
     for fit in fits:
         sums.fit(fit)
     used = np.union1d(columns.hosts["rack"][columns.hosts["unit"] > 0], columns.switches["rack"])

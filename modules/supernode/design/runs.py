@@ -87,20 +87,41 @@ def nic_cages(kind: ServerKind) -> Numbers:
     return np.arange(len(kind.nics)) // kind.cage_ports
 
 
+def switch_tiers(design: Design) -> Numbers:
+    """Return the tier of each switch, leaves being 0."""
+    table = design.columns.switches
+    column = table["tier"] if "tier" in (table.dtype.names or ()) else table["spine"]
+    return column.astype(np.int64)
+
+
+def link_tiers(design: Design) -> Numbers:
+    """Return the tier of the upper switch of each link: 0 for one between a host and its leaf."""
+    table = design.columns.links
+    column = table["tier"] if "tier" in (table.dtype.names or ()) else table["uplink"]
+    return column.astype(np.int64)
+
+
+def switch_kinds(design: Design) -> tuple[str, str, str]:
+    """Return the kind of each tier's switches; the highest ones are spines too."""
+    fabric = design.environment.fabric
+    return fabric.leaf, fabric.spine, fabric.spine
+
+
 def runs(design: Design) -> Iterator[Run]:
-    """Yield the runs of a design: its rails by the kind of their hosts, then its uplinks."""
-    links = design.columns.links
+    """Yield the runs of a design: its rails by the kind of their hosts, then what joins each tier to the next."""
+    links, tiers = design.columns.links, link_tiers(design)
     names = [pool.kind for pool in design.environment.pools]
     kinds = list(dict.fromkeys(names))
-    rail = np.flatnonzero(~links["uplink"])
+    rail = np.flatnonzero(tiers == 0)
     of_rail = np.array([kinds.index(name) for name in names])[design.columns.hosts["pool"][links["a"][rail]]]
     for number, kind in enumerate(kinds):
         mine = rail[of_rail == number]
         if len(mine):
             yield _rails(design, mine, catalog.server(kind))
-    uplinks = np.flatnonzero(links["uplink"])
-    if len(uplinks):
-        yield _uplinks(design, uplinks)
+    for tier in (1, 2):
+        mine = np.flatnonzero(tiers == tier)
+        if len(mine):
+            yield _uplinks(design, mine, tier)
 
 
 def _rails(design: Design, rows: Numbers, server: ServerKind) -> Run:
@@ -130,23 +151,23 @@ def _rails(design: Design, rows: Numbers, server: ServerKind) -> Run:
     )
 
 
-def _uplinks(design: Design, rows: Numbers) -> Run:
-    env, links, switches = design.environment, design.columns.links, design.columns.switches
-    leaf, spine = catalog.switch(env.fabric.leaf), catalog.switch(env.fabric.spine)
-    rate = MbitPerS(env.fabric.rates.uplink)
+def _uplinks(design: Design, rows: Numbers, tier: int) -> Run:
+    links, switches, rate = design.columns.links, design.columns.switches, design.environment.fabric.rates.uplink
+    lower, upper = (catalog.switch(switch_kinds(design)[one]) for one in (tier - 1, tier))
     link = links[rows]
-    down = -(-design.allocation.ports // design.host_splits)
-    low = down + link["a_port"].astype(np.int64) // leaf.split_for(rate)
-    high = link["b_port"].astype(np.int64) // spine.split_for(rate)
+    # A leaf's uplinks come behind the sockets of its hosts; a spine counts all its ports through.
+    down = -(-design.allocation.ports // design.host_splits) if tier == 1 else 0
+    low = down + link["a_port"].astype(np.int64) // lower.split_for(MbitPerS(rate))
+    high = link["b_port"].astype(np.int64) // upper.split_for(MbitPerS(rate))
     return Run(
-        tier="leaf-spine",
+        tier=("leaf-spine", "spine-core")[tier - 1],
         path=("fabric", "rates", "uplink"),
-        rate=rate,
-        link=leaf.link,
-        a=switch_plug(leaf),
-        b=switch_plug(spine),
-        a_cage=link["a"].astype(np.int64) * leaf.ports + low // leaf.cage_ports,
-        b_cage=link["b"].astype(np.int64) * spine.ports + high // spine.cage_ports,
+        rate=MbitPerS(rate),
+        link=lower.link,
+        a=switch_plug(lower),
+        b=switch_plug(upper),
+        a_cage=link["a"].astype(np.int64) * lower.ports + low // lower.cage_ports,
+        b_cage=link["b"].astype(np.int64) * upper.ports + high // upper.cage_ports,
         a_rack=switches["rack"][link["a"]].astype(np.int64),
         b_rack=switches["rack"][link["b"]].astype(np.int64),
         length_m=link["length_m"].astype(np.float64),
