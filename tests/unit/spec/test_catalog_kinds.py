@@ -70,7 +70,7 @@ def test_sockets_are_split_as_far_as_the_rate_allows():
         1,
         2,
         4,
-        8,
+        4,
     ]
     assert kind.port_name(16, 1, 2) == "swp17s1"
     with pytest.raises(ValueError, match=r"carries 800 Gbit/s, not 1\.6 Tbit/s"):
@@ -84,6 +84,7 @@ PUBLISHED = {
     "q3400-ra": (144, 72, "115.2 Tbit/s", 144),
     "q3450-ld": (144, 144, "115.2 Tbit/s", 144),
     "sn5400": (64, 64, "25.6 Tbit/s", 256),
+    "sn5600": (64, 64, "51.2 Tbit/s", 256),
     "sn5610": (64, 64, "51.2 Tbit/s", 256),
     "sn6600": (128, 64, "102.4 Tbit/s", 512),
     "sn6810-ld": (128, 128, "102.4 Tbit/s", 512),
