@@ -5,7 +5,7 @@ import json
 import pytest
 
 from supernode import catalog, design, spec
-from supernode.design import expectations, hostvars, optics, physical, runs
+from supernode.design import artefacts, expectations, hostvars, optics, physical, runs
 from supernode.units import format_rate
 
 from .sites import large
@@ -36,7 +36,7 @@ def test_every_server_stands_on_some_fabric(server):
     assert hostvars.build(found, host)
     assert host in expectations.build(found).hosts
     assert physical.cables(optics.fit_all(runs.runs(found))) > 0
-    assert all(list(lines) for lines in physical.artefacts(found).values())
+    assert all(list(row.lines(found)) for row in artefacts.BUYING)
 
 
 @pytest.mark.parametrize("switch", SWITCHES)
