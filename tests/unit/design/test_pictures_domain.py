@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.unit.design import pictures
+from . import pictures
 
 from supernode.design.pictures import blocks, domain, drawing
 from supernode.design.pictures.places import HEIGHT, Hint, places

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.unit.design import pictures
+from . import pictures
 from tests.unit.design.sites import large
 
 from supernode import design, spec
