@@ -4,11 +4,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from . import pictures
 
 from supernode.design.pictures import blocks, domain, drawing
 from supernode.design.pictures.places import HEIGHT, Hint, places
 from supernode.families import Graph, Group, family, linked
+
+from . import pictures
 
 
 def torus(*shape):

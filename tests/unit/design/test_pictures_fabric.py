@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from . import pictures
-from tests.unit.design.sites import large
 
 from supernode import design, spec
 from supernode.design.pictures import drawing, fabric, racks, summary
+
+from . import pictures
+from .sites import large
 
 INVENTORIES = Path(__file__).resolve().parents[3] / "inventories"
 CASES = ("lab", "lab-ib", "lab-hybrid", "examples/superpod-h100-1su", "examples/superpod-h100-4su")
