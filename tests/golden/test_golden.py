@@ -13,7 +13,7 @@ import pytest
 
 from supernode import design, spec
 from supernode.design import artefacts as registry
-from supernode.design import expectations, export
+from supernode.design import expectations, export, summary
 
 HERE = Path(__file__).parent
 INVENTORIES = HERE.parents[1] / "inventories"
@@ -39,10 +39,12 @@ def built(case):
 def artefacts(found):
     """Every artefact by name, whole where there are few."""
     yield from small(found) if len(found.columns.links) <= MOST_LINKS else large(found)
+    figures = {key: value for key, value in summary.build(found).items() if key != "digest"}
+    yield "summary.json", json.dumps(figures, indent=1) + "\n"
 
 
 def large(found):
-    """How much there is of everything, a digest of each table, and every so many-th of its rows."""
+    """A digest of each table, and every so many-th of its rows."""
     tables = {"cabling.csv": export.cabling_csv(found), "bmc.csv": export.bmc_csv(found)}
     tables["switches.csv"] = export.switches_csv(found)
     if not found.environment.fabric.infiniband:
@@ -53,7 +55,6 @@ def large(found):
         sums.append(f"{digest(''.join(rows))}  {name}")
         yield f"sample-{name}", rows[0] + "".join(rows[1 :: max(1, len(rows) // 61)])
     yield "SHA256SUMS", "\n".join(sums) + "\n"
-    yield "counts.json", json.dumps(counts(found), indent=1) + "\n"
 
 
 def counts(found):

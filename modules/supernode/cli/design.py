@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from supernode.cli import inputs
-from supernode.cli.output import emit, errors_end_the_process, say
+from supernode.cli.output import emit, emit_lines, errors_end_the_process, say
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,7 +27,8 @@ def design(
     out: Annotated[
         Path | None, typer.Option(help="write cabling.csv, bmc.csv, switches.csv, cooling.csv, site.json and all files")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print hosts, switches and cables as JSON")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print the summary as JSON")] = False,
+    full: Annotated[bool, typer.Option("--full", help="with --json: every host, switch and cable, one a line")] = False,
 ) -> None:
     """Compute the design: hosts, switches, every cable with both its ends and its length, addresses, files.
 
@@ -35,6 +36,8 @@ def design(
 
     Example: supernode design lab --out design-lab
     """
+    if full and not as_json:
+        raise typer.BadParameter("--full prints JSON Lines: add --json", param_hint="--full")
     folder, locate = inputs.find(environment)
     with errors_end_the_process(locate):
         computed = inputs.design(folder)
@@ -44,27 +47,39 @@ def design(
 
         if large(computed):
             say(f"above {TABLES_ONLY} devices only tables are written: `supernode show` prints the files of one device")
-    emit(document(computed) if as_json else None, as_json=as_json, text=lambda: summary(computed))
+    if full:
+        emit_lines(records(computed))
+        return
+    emit(_brief(computed) if as_json else None, as_json=as_json, text=lambda: summary(computed))
 
 
-def document(computed: Design) -> dict[str, Any]:
-    """Return the design as a JSON document."""
+def _brief(computed: Design) -> dict[str, Any]:
+    from supernode.design import summary as figures
+
+    return figures.build(computed)
+
+
+def records(computed: Design) -> Iterator[dict[str, Any]]:
+    """Yield the whole design, one record for each thing, each with its `type`."""
     import dataclasses
 
-    def rows(items: Iterable[Any]) -> list[dict[str, Any]]:
-        return [{k: v for k, v in dataclasses.asdict(item).items() if k != "identity"} for item in items]
-
-    return {
+    yield {
+        "type": "design",
         "name": computed.name,
         "digest": computed.digest,
         "allocation_saved": computed.allocation_saved,
         "stacks": dict(computed.stack_sizes()),
-        "hosts": rows(computed.hosts),
-        "switches": rows(computed.switches),
-        "links": rows(computed.links),
-        "cooling": rows(computed.cooling),
-        "vpn": None if computed.vpn is None else dataclasses.asdict(computed.vpn),
     }
+    rows: tuple[tuple[str, Iterable[Any]], ...] = (
+        ("host", computed.hosts),
+        ("switch", computed.switches),
+        ("link", computed.links),
+        ("cooling", computed.cooling),
+        ("tunnel", [computed.vpn] if computed.vpn else []),
+    )
+    for name, items in rows:
+        for item in items:
+            yield {"type": name, **{k: v for k, v in dataclasses.asdict(item).items() if k != "identity"}}
 
 
 def write(computed: Design, folder: Path) -> int:
@@ -137,6 +152,7 @@ def _facts(computed: Design) -> Iterable[tuple[str, str]]:
     lengths = zip(*np.unique(columns.links["length_m"], return_counts=True), strict=True)
     yield "lengths", ", ".join(f"{count} x {round(float(length), 2):g} m" for length, count in lengths)
     yield from physical.facts(computed)
+    yield from _layers(computed)
     yield (
         "oversubscription",
         f"{computed.oversubscription():.2f} at the fullest leaf, {fabric.oversubscription:g} declared",
@@ -152,6 +168,24 @@ def _facts(computed: Design) -> Iterable[tuple[str, str]]:
     yield "machines", f"{len(computed.machines.slots)} of {devices} slots are bound in machines.yml"
     if not computed.allocation_saved:
         yield "allocation", f"not saved: run `supernode allocate {computed.name}` and commit the file"
+
+
+def _layers(computed: Design) -> Iterable[tuple[str, str]]:
+    from supernode.design import layers
+
+    if computed.scale_up:
+        from supernode.families.nearest import described
+
+        up = computed.scale_up.figures()
+        said = f"{up['domains']} of {described(computed.scale_up.parameters)}: {up['cards']} cards"
+        yield "scale-up", f"{said}, {up['ports_per_card']} ports each, {up['links']} links"
+        yield "", _reach(up)
+    yield "scale-out", _reach(layers.scale_out(computed))
+
+
+def _reach(figures: Mapping[str, Any]) -> str:
+    far = f"at most {figures['diameter']} hops, {figures['mean_hops']:.2f} in the mean"
+    return f"{far}, bisection {figures['bisection_gbps']:,.0f} Gbit/s"
 
 
 def _some(names: list[str]) -> str:

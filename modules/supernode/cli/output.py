@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,6 +26,12 @@ def emit(data: Any, *, as_json: bool, text: Callable[[], Any] | None = None) -> 
         # A text is printed as it is: a path, a diff or a file must not be broken at the terminal's width.
         shown = text() if text is not None else data
         console.print(shown, markup=False, soft_wrap=isinstance(shown, str))
+
+
+def emit_lines(records: Iterable[Any]) -> None:
+    """Print JSON Lines: one record a line, as they come."""
+    for record in records:
+        sys.stdout.write(json.dumps(record, default=str) + "\n")
 
 
 def say(line: str) -> None:

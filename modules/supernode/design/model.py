@@ -23,6 +23,7 @@ from supernode.spec import Allocation, Environment, Identity, Machines, Pool, Sl
 from supernode.units import MbitPerS, Metre
 
 if TYPE_CHECKING:
+    from supernode.design.layers import ScaleUpLayer
     from supernode.design.vpn import Gateway, VpnLink
     from supernode.spec.environment import Networks
     from supernode.spec.vpn import RemoteNetworks
@@ -198,6 +199,15 @@ class Design:
     def switch_kind(self, switch: Switch) -> SwitchKind:
         """Return the catalogue's entry of a switch."""
         return catalog.switch(switch.kind)
+
+    @cached_property
+    def scale_up(self) -> ScaleUpLayer | None:
+        """How accelerators are joined beside the fabric, where the environment says it."""
+        if self.environment.scale_up is None:
+            return None
+        from supernode.design import layers
+
+        return layers.scale_up(self.environment)
 
     @cached_property
     def vpn(self) -> VpnLink | None:

@@ -13,6 +13,7 @@ from supernode.spec.collectives import Collectives
 from supernode.spec.cooling import Cooling
 from supernode.spec.gpu_driver import GpuDriver
 from supernode.spec.parts import Document, HostName, Name, Network, Plain, Rate, Reference
+from supernode.spec.scale_up import ScaleUp
 from supernode.spec.scheduler import Scheduler
 from supernode.spec.vpn import Dataset, RemoteNetworks, Vpn
 from supernode.spec.watch import Watch
@@ -272,6 +273,7 @@ class Environment(Document):
     scheduler: Scheduler | None = None
     watch: Watch | None = None
     collectives: Collectives | None = None
+    scale_up: ScaleUp | None = None
     vpn: Vpn | None = None
     data: tuple[Dataset, ...] = ()
 
