@@ -15,6 +15,7 @@ from supernode.cli.bringup import bringup
 from supernode.cli.bundle import bundle
 from supernode.cli.cabling import app as cabling
 from supernode.cli.check import check
+from supernode.cli.compare import compare
 from supernode.cli.design import design
 from supernode.cli.destroy import destroy
 from supernode.cli.engine import engine
@@ -48,8 +49,8 @@ app = typer.Typer(
 )
 
 for _verb in (
-    check, survey, kinds, design, routes, show, allocate, assign, tune, plan, bringup, verify, report, runs, bundle,
-    shell, engine, image, serve, destroy, quarantine, drain, release,
+    check, survey, kinds, design, compare, routes, show, allocate, assign, tune, plan, bringup, verify, report, runs,
+    bundle, shell, engine, image, serve, destroy, quarantine, drain, release,
 ):  # fmt: skip
     app.command()(_verb)
 

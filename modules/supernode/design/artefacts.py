@@ -22,7 +22,7 @@ from supernode.design.exports import (
     walking,
 )
 from supernode.design.model import Design
-from supernode.design.pictures import fabric, racks
+from supernode.design.pictures import domain, fabric, racks
 
 
 def _always(_design: Design) -> bool:
@@ -85,6 +85,12 @@ BUYING: tuple[Artefact, ...] = (
 PICTURES: tuple[Artefact, ...] = (
     Artefact("fabric.svg", "The fabric, whole or in units.", fabric.lines),
     Artefact("racks.svg", "The racks in elevation.", racks.lines),
+    Artefact(
+        "scale-up.svg",
+        "One domain of accelerators.",
+        domain.of_design,
+        lambda design: design.environment.scale_up is not None,
+    ),
 )
 LARGEST = 20_000
 """Of more cables than this the tools of `exports/` make nothing useful, and they would take longer than the design."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +11,10 @@ from supernode.design.pictures import blocks, drawing
 from supernode.design.pictures.drawing import FAINT, INK, MARGIN, PAPER, SMALL, WIDTH, WRONG, Box, Point, text
 from supernode.design.pictures.places import HEIGHT, Hint, places
 from supernode.families import Graph
+from supernode.families.nearest import described
+
+if TYPE_CHECKING:
+    from supernode.design.model import Design
 
 MOST_CARDS = 64
 _TOP = 78.0
@@ -32,6 +37,14 @@ def lines(graph: Graph, hint: Hint, title: str, wrong: Mapping[int, str] | None 
     y = _TOP + HEIGHT + 26
     body += _legend(graph, y, wrong=bool(marked))
     return drawing.document(y + 40, title, body)
+
+
+def of_design(design: Design) -> Iterator[str]:
+    """Yield the picture of a design's domains, which are all alike; nothing where it has none."""
+    layer = design.scale_up
+    if layer is not None:
+        title = f"{design.name}: {described(layer.parameters)}" + (f", {layer.domains} of it" * (layer.domains > 1))
+        yield from lines(layer.graph, Hint.of(layer.parameters), title)
 
 
 def counts(graph: Graph) -> str:
