@@ -77,6 +77,16 @@ class Columns:
     racks: tuple[str, ...]
     stacks: tuple[str, ...]
 
+    @property
+    def switch_tiers(self) -> Numbers:
+        """LEAF, SPINE or CORE of each switch, as numbers that can be counted with."""
+        return self.switches["tier"].astype(np.int64)
+
+    @property
+    def link_tiers(self) -> Numbers:
+        """The tier of each link's upper switch, likewise."""
+        return self.links["tier"].astype(np.int64)
+
 
 def build(env: Environment, allocation: Allocation) -> Columns:
     """Spread an allocation over its tables; links are in the order of their cable numbers."""

@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from supernode import catalog
-from supernode.design.runs import link_tiers, switch_tiers
 
 if TYPE_CHECKING:
     from supernode.design.model import Design
@@ -75,7 +74,7 @@ def losses(design: Design) -> Iterator[Loss]:
     units = {rack: (unit.name,) for unit in design.cooling for rack in unit.racks}
     yield from _of_racks(found, "cooling", [unit.name for unit in design.cooling], units, names)
     switches = [switch.name for switch in design.switches]
-    tiers = switch_tiers(design)
+    tiers = design.columns.switch_tiers
     own = np.arange(len(switches))
     stays = np.full(len(found.gpus), NONE)
     for number, row in enumerate(_losses(found, stays, own, len(switches))):
@@ -85,7 +84,7 @@ def losses(design: Design) -> Iterator[Loss]:
 def _layout(design: Design) -> _Layout:
     hosts, links = design.columns.hosts, design.columns.links
     per_pool = np.array([catalog.server(pool.kind).gpus for pool in design.environment.pools])
-    tiers = link_tiers(design)
+    tiers = design.columns.link_tiers
     rail, above = links[tiers == 0], [links[tiers == tier] for tier in range(1, int(tiers.max(initial=0)) + 1)]
     key = rail["a"].astype(np.int64) << 16 | rail["a_port"]
     _ports, first, of_link = np.unique(key, return_index=True, return_inverse=True)

@@ -100,17 +100,15 @@ def scale_up(env: Environment) -> ScaleUpLayer | None:
     if env.scale_up is None or pool is None:
         return None
     p = spec_scale_up.parameters(env.scale_up)
-    name = str(env.scale_up.topology["family"])
-    family = families.family(name)
-    graph = family.graph(p)
+    graph, proofs = families.proved(p)
     gpus = catalog.server(pool.kind).gpus
     return ScaleUpLayer(
-        family=name,
+        family=str(env.scale_up.topology["family"]),
         parameters=p,
         graph=graph,
-        proofs=families.prove(graph, family.bisection(p, graph), family.sources(p)),
+        proofs=proofs,
         pool=pool.name,
-        domains=(pool.count + pool.spares) * gpus // family.size(p),
+        domains=(pool.count + pool.spares) * gpus // proofs.cards,
         gpus=gpus,
         rate=MbitPerS(env.scale_up.rate),
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from supernode import catalog
 from supernode.catalog import Product
-from supernode.design.runs import switch_kinds, switch_tiers
+from supernode.design.runs import switch_kinds
 
 if TYPE_CHECKING:
     from supernode.design.model import Design
@@ -68,7 +68,7 @@ def _servers(design: Design) -> Iterator[Material]:
 
 
 def _switches(design: Design) -> Iterator[Material]:
-    counts, tiers = Counter[str](), switch_tiers(design)
+    counts, tiers = Counter[str](), design.columns.switch_tiers
     for tier, of_tier in enumerate(switch_kinds(design)):
         counts[of_tier] += int((tiers == tier).sum())
     for name, count in counts.items():

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from supernode import catalog
 from supernode.catalog import ServerKind, SwitchKind
-from supernode.design.runs import switch_kinds, switch_tiers
+from supernode.design.runs import switch_kinds
 from supernode.errors import Problem
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def racks(design: Design, fits: Iterable[Fit] = ()) -> tuple[RackPower, ...]:
         mine = (columns.hosts["pool"] == index) & (columns.hosts["unit"] > 0)
         sums.device(catalog.server(pool.kind), columns.hosts["rack"][mine].astype(np.int64))
     for tier, kind in enumerate(switch_kinds(design)):
-        mine = switch_tiers(design) == tier
+        mine = design.columns.switch_tiers == tier
         if np.any(mine):
             sums.device(catalog.switch(kind), columns.switches["rack"][mine].astype(np.int64))
     for fit in fits:

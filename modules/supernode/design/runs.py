@@ -87,20 +87,6 @@ def nic_cages(kind: ServerKind) -> Numbers:
     return np.arange(len(kind.nics)) // kind.cage_ports
 
 
-def switch_tiers(design: Design) -> Numbers:
-    """Return the tier of each switch, leaves being 0."""
-    table = design.columns.switches
-    column = table["tier"] if "tier" in (table.dtype.names or ()) else table["spine"]
-    return column.astype(np.int64)
-
-
-def link_tiers(design: Design) -> Numbers:
-    """Return the tier of the upper switch of each link: 0 for one between a host and its leaf."""
-    table = design.columns.links
-    column = table["tier"] if "tier" in (table.dtype.names or ()) else table["uplink"]
-    return column.astype(np.int64)
-
-
 def switch_kinds(design: Design) -> tuple[str, str, str]:
     """Return the kind of each tier's switches; the highest ones are spines too."""
     fabric = design.environment.fabric
@@ -109,7 +95,7 @@ def switch_kinds(design: Design) -> tuple[str, str, str]:
 
 def runs(design: Design) -> Iterator[Run]:
     """Yield the runs of a design: its rails by the kind of their hosts, then what joins each tier to the next."""
-    links, tiers = design.columns.links, link_tiers(design)
+    links, tiers = design.columns.links, design.columns.link_tiers
     names = [pool.kind for pool in design.environment.pools]
     kinds = list(dict.fromkeys(names))
     rail = np.flatnonzero(tiers == 0)

@@ -6,7 +6,7 @@ for a scale-out fabric.
 
 from supernode.families.graph import LINK, Graph, Group, behind_switches, linked
 from supernode.families.proofs import Proofs, prove, weakest
-from supernode.families.registry import Family, Parameters, Routing, bounded, families, family
+from supernode.families.registry import Family, Parameters, Routing, bounded, families, family, proved
 
 __all__ = [
     "LINK",
@@ -22,5 +22,6 @@ __all__ = [
     "family",
     "linked",
     "prove",
+    "proved",
     "weakest",
 ]

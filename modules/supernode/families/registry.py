@@ -6,12 +6,13 @@ import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Protocol, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from supernode.families.graph import Graph
+from supernode.families.proofs import Proofs, prove
 
 MOST_LINKS = 1 << 23
 MOST_PORTS = 65535  # as a LINK row holds them
@@ -92,6 +93,18 @@ def families() -> Mapping[str, Family]:
     )
     found = (cast(Family, module) for module in modules)
     return {family.NAME: family for family in sorted(found, key=lambda family: family.NAME)}
+
+
+@lru_cache(maxsize=8)
+def proved(p: Parameters) -> tuple[Graph, Proofs]:
+    """Return the graph of a family's parameters and what is measured on it; kept, for a refusal and a design ask both.
+
+    Raises:
+        KeyError: `p` is of no family.
+    """
+    known = family(str(getattr(p, "family", "")))
+    graph = known.graph(p)
+    return graph, prove(graph, known.bisection(p, graph), known.sources(p))
 
 
 def family(name: str) -> Family:

@@ -106,11 +106,9 @@ def _hops(scale_up: ScaleUp) -> Iterator[Problem]:
     if scale_up.max_hops is None:
         return
     p = parameters(scale_up)
-    family = families.family(str(scale_up.topology["family"]))
-    graph = family.graph(p)
-    proofs = families.prove(graph, 0.0, family.sources(p))
+    _, proofs = families.proved(p)
     if proofs.diameter > scale_up.max_hops:
-        cards, most = family.size(p), scale_up.max_hops
+        cards, most = proofs.cards, scale_up.max_hops
         what = (
             f"{nearest.described(p)} needs {proofs.diameter} hops between the farthest of its {cards} cards "
             f"({proofs.ports_per_card} ports a card, measured over all), max_hops is {most}"

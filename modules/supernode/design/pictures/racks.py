@@ -11,7 +11,7 @@ import numpy as np
 
 from supernode import catalog
 from supernode.design.model import Design
-from supernode.design.pictures import drawing, summary
+from supernode.design.pictures import drawing
 from supernode.design.pictures.drawing import FAINT, INK, MARGIN, SHADE, SMALL, WIDTH, WRONG, Box, text
 from supernode.design.rows import Host, Switch
 from supernode.spec.environment import Rack
@@ -64,7 +64,7 @@ def _stands(design: Design) -> list[Stand]:
     columns, racks = design.columns, design.environment.racks
     tables = (columns.hosts, columns.switches)
     held, unit = (np.concatenate([table[name].astype(np.int64) for table in tables]) for name in ("rack", "unit"))
-    kind = np.concatenate([columns.hosts["pool"].astype(np.int64), -1 - summary.tiers_of(design)])
+    kind = np.concatenate([columns.hosts["pool"].astype(np.int64), -1 - design.columns.switch_tiers])
     order = np.lexsort((unit, held))
     order = order[unit[order] > 0]
     starts = np.searchsorted(held[order], np.arange(len(columns.racks) + 1)).tolist()

@@ -57,15 +57,9 @@ class Block:
         return self.last - self.first + 1
 
 
-def tiers_of(design: Design) -> Numbers:
-    """Return each switch's tier as a number in TIERS."""
-    switches = design.columns.switches
-    return switches["tier" if "tier" in (switches.dtype.names or ()) else "spine"].astype(np.int64)
-
-
 def totals(design: Design) -> Totals:
     """Count a fabric's switches by tier, and its cables."""
-    counts = np.bincount(tiers_of(design), minlength=len(TIERS))
+    counts = np.bincount(design.columns.switch_tiers, minlength=len(TIERS))
     up = int(np.count_nonzero(design.columns.links["uplink"]))
     switches = tuple((tier, int(counts[at])) for at, tier in reversed(list(enumerate(TIERS))))
     return Totals(switches, len(design.columns.links) - up, up)
@@ -73,7 +67,7 @@ def totals(design: Design) -> Totals:
 
 def blocks(design: Design) -> list[Block]:
     """Return the units in their order, those that are alike and follow each other as one block."""
-    columns, tiers = design.columns, tiers_of(design)
+    columns, tiers = design.columns, design.columns.switch_tiers
     links, leaves = columns.links, columns.switches["su"].astype(np.int64)
     units = int(max(columns.hosts["su"].max(initial=0), leaves.max(initial=0))) + 1
     host_su = columns.hosts["su"].astype(np.int64)
@@ -167,7 +161,7 @@ def _upper(design: Design) -> tuple[list[str], float]:
 
 def _lower_tier(design: Design) -> Numbers:
     """Return the tier of each cable's lower end; of a host's cable it means nothing."""
-    links, tiers = design.columns.links, tiers_of(design)
+    links, tiers = design.columns.links, design.columns.switch_tiers
     return tiers[np.where(links["uplink"], links["a"], 0)] if len(tiers) else np.zeros(len(links), np.int64)
 
 
@@ -218,7 +212,7 @@ def _gpus(design: Design, block: Block) -> int:
 def _of_unit(design: Design, block: Block) -> list[int | None]:
     """Return the rails of the leaves of a block's first unit; None for a leaf of all rails."""
     switches = design.columns.switches
-    mine = np.flatnonzero((switches["su"] == block.first) & (tiers_of(design) == 0))
+    mine = np.flatnonzero((switches["su"] == block.first) & (design.columns.switch_tiers == 0))
     return [design.switches[int(at)].rail for at in mine]
 
 
